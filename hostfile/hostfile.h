@@ -18,7 +18,8 @@ enum hb_count {
     HB_COUNT_UNSAID = 0, /* cores, unless there is a default */
     HB_COUNT_CORES,      /* "auto", "cpu" */
     HB_COUNT_GPUS,       /* "gpu" */
-    HB_COUNT_GPUS_ELSE_CORES /* torchrun's "auto" */
+    HB_COUNT_GPUS_ELSE_CORES, /* torchrun's "auto" */
+    HB_COUNT_GPUS_ELSE_ONE /* of no source: what a job makes of UNSAID */
 };
 
 struct hb_host {

@@ -63,9 +63,7 @@ static void recall(struct job_host *h)
 {
     const struct hb_life_host *k = hb_lives_find(h->job->lives, h->spec->name);
 
-    if (k != NULL && h->counted_slots == 0 &&
-        h->spec->count != HB_COUNT_GPUS &&
-        h->spec->count != HB_COUNT_GPUS_ELSE_CORES) {
+    if (k != NULL && h->counted_slots == 0 && !job_counts_gpus(h)) {
         h->counted_slots = k->slots;
         h->quota_milli = k->quota_milli;
         h->slots_origin = hb_xstrdup("counted there before");

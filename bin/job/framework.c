@@ -369,22 +369,6 @@ static void give_environment(struct job *j)
     hb_strv_destroy(&names);
 }
 
-/* One process on each host, which has all of it. */
-static void place_per_host(struct job *j)
-{
-    struct hb_options *o = j->own;
-
-    if (o == NULL || !hb_recipe_per_host(j->framework->recipe)) {
-        return;
-    }
-    if (o->map_by == NULL && o->per_node == 0) {
-        o->per_node = 1;
-    }
-    if (o->bind_to == NULL) {
-        o->bind_to = hb_xstrdup("none");
-    }
-}
-
 int job_framework_choose(struct job *j, struct hpcboot_error *err)
 {
     int rc;
@@ -409,7 +393,7 @@ int job_framework_choose(struct job *j, struct hpcboot_error *err)
     }
     if (rc == 0) {
         give_environment(j);
-        place_per_host(j);
+        job_processes_read(j);
         rc = job_roles_read(j, err);
     }
     return rc;

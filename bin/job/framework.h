@@ -7,7 +7,7 @@
 #include "bin/recipe/launch.h"
 #include "bin/recipe/recipe.h"
 
-/* What framework.c, launchers.c, roles.c and meeting.c share. */
+/* What framework.c, launchers.c, processes.c, roles.c and meeting.c share. */
 struct job_framework {
     char *name, *why;  /* "torch", "--framework (command line)" */
     char *path, *text; /* of the recipe */
@@ -17,6 +17,8 @@ struct job_framework {
     /* --role, as it was written; counts[i] HB_RECIPE_REST: what is left */
     struct hb_strv role_names;
     uint32_t *role_counts;
+    enum hb_recipe_per usual; /* nobody says how many, but an operator */
+    const char *usual_in;       /* who, as the recipe knows it; or NULL */
     /* From here on: of one life of the job. */
     uint32_t *role_of_rank; /* [n_ranks] once there is a map; or NULL */
     /* what agents answered */
@@ -49,6 +51,10 @@ int job_framework_of_gang(const struct job *j, const struct hb_recipe *r);
 
 /* launchers.c */
 int job_launchers_read(struct job *j, struct hpcboot_error *err);
+
+/* processes.c */
+void job_processes_read(struct job *j);
+void job_processes_explain(const struct job *j, struct hb_strv *lines);
 
 /* roles.c */
 int job_roles_read(struct job *j, struct hpcboot_error *err);

@@ -228,13 +228,16 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = job_read_rules(j, err);
     }
+    if (rc == 0 && !j->only_wait) {
+        rc = job_framework_choose(j, err);
+    }
+    if (rc == 0) {
+        rc = job_plan_count(j, err);
+    }
     if (rc < 0 || j->only_wait) {
         return rc;
     }
-    rc = job_framework_choose(j, err);
-    if (rc == 0) {
-        rc = job_plan_files(j, err);
-    }
+    rc = job_plan_files(j, err);
     if (rc == 0) {
         rc = job_policy_read(j, err);
     }

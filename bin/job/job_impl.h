@@ -384,6 +384,8 @@ int job_gather(struct job *j, int64_t wait_ms,
 int job_follow(struct job *j, hb_gang_changed changed, void *arg,
                struct hpcboot_error *err);
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
+/* What this very host has, once a framework may have said what is counted. */
+int job_plan_count(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);
 /* Whether the job may begin with a part of its hosts. Ranks are placed only
@@ -402,6 +404,8 @@ struct job_counts {
     uint32_t gpus;
     const char *gpus_origin;
 };
+/* Its slots are not said, and are to be its GPUs where it has some. */
+int job_counts_gpus(const struct job_host *h);
 /* Negative when GPUs are to be its slots and it has none. */
 int job_host_counted(struct job_host *h, const struct job_counts *counts,
                      struct hpcboot_error *err);

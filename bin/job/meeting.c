@@ -515,6 +515,7 @@ void job_meeting_explain(const struct job *j, struct hb_strv *lines)
     }
     hb_strv_pushf(lines, "framework: %s (%s): %s, by %s", f->name, f->why,
                   hb_recipe_summary(f->recipe), f->path);
+    job_processes_explain(j, lines);
     ports = hb_recipe_ports(f->recipe, &n);
     for (size_t i = 0; i < n; i++) {
         const char *whose;

@@ -29,6 +29,10 @@ uint32_t job_slots_of(const struct job_host *h, const char **origin_out)
     if (slots == 0 && h->gpus > 0) {
         slots = h->gpus;
         origin = h->gpus_origin;
+    } else if (slots == 0 && h->counted_slots > 0 &&
+               h->spec->count == HB_COUNT_GPUS_ELSE_ONE) {
+        slots = 1;
+        origin = h->gpus_origin != NULL ? h->gpus_origin : origin;
     } else if (slots == 0) {
         slots = h->counted_slots;
         origin = h->slots_origin != NULL ? h->slots_origin : origin;

@@ -13,7 +13,7 @@
 
 #include "bin/job/ancestry.h"
 #include "bin/job/change.h"
-#include "bin/job/job_impl.h"
+#include "bin/job/framework.h"
 #include "hostfile/k8s.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
@@ -36,11 +36,9 @@ static uint32_t counted_slots(const struct job *j, const struct job_counts *c)
     return c->quota_milli > 0 && quota < c->pus ? quota : c->pus;
 }
 
-/* Its slots are not said, and are to be its GPUs. */
-static int counts_gpus(const struct job_host *h)
+int job_counts_gpus(const struct job_host *h)
 {
-    return h->spec->slots == 0 && (h->spec->count == HB_COUNT_GPUS
-           || h->spec->count == HB_COUNT_GPUS_ELSE_CORES);
+    return h->spec->slots == 0 && h->spec->count >= HB_COUNT_GPUS;
 }
 
 int job_host_counted(struct job_host *h, const struct job_counts *counts,
@@ -50,7 +48,7 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
     h->counted_slots = counted_slots(h->job, counts);
     free(h->slots_origin);
     h->slots_origin = hb_xstrdup(counts->origin);
-    if (!counts_gpus(h)) {
+    if (!job_counts_gpus(h)) {
         return HPCBOOT_OK;
     }
     if (counts->gpus == 0 && h->spec->count == HB_COUNT_GPUS) {
@@ -65,11 +63,14 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
 }
 
 /* What this very host may use needs no agent to be known. */
-static int count_local(struct job *j, struct hpcboot_error *err)
+int job_plan_count(struct job *j, struct hpcboot_error *err)
 {
     struct hb_allowed allowed;
     struct hb_gpus gpus;
 
+    if (j->framework != NULL && j->framework->usual == HB_RECIPE_PER_GPU) {
+        hb_gang_default_slots(&j->gang, 0, HB_COUNT_GPUS_ELSE_ONE);
+    }
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
         int rc;
@@ -82,7 +83,7 @@ static int count_local(struct job *j, struct hpcboot_error *err)
             return rc;
         }
         memset(&gpus, 0, sizeof gpus);
-        if (counts_gpus(h)) {
+        if (job_counts_gpus(h)) {
             hb_gpus_count("", j->env, &gpus);
         }
         rc = job_host_counted(h, &(struct job_counts){
@@ -297,7 +298,7 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
                                                       "none") ? NULL
                                                               : ask_pods,
                                       .arg = j};
-    return count_local(j, err);
+    return 0;
 }
 
 /* What one segment needs, found as its ranks will find it. A program that is

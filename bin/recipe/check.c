@@ -280,6 +280,24 @@ int hb_recipe_per_host(const struct hb_recipe *r)
     return r->per_host;
 }
 
+enum hb_recipe_per hb_recipe_usual(const struct hb_recipe *r,
+                                   hb_recipe_is_here is_here, void *arg,
+                                   const char **name_out)
+{
+    for (size_t i = 0; i < r->n_usual; i++) {
+        const struct usual_processes *u = &r->usual[i];
+
+        for (size_t k = 0; k < u->in.n; k++) {
+            if (is_here(arg, u->in.v[k])) {
+                *name_out = u->in.v[k];
+                return u->per;
+            }
+        }
+    }
+    *name_out = NULL;
+    return HB_RECIPE_PER_SLOT;
+}
+
 int hb_recipe_puts_files(const struct hb_recipe *r)
 {
     size_t i = 0;
@@ -437,6 +455,10 @@ void hb_recipe_destroy(struct hb_recipe *r)
         free(r->ports[i].name);
         hb_strv_destroy(&r->ports[i].from);
     }
+    for (size_t i = 0; i < r->n_usual; i++) {
+        hb_strv_destroy(&r->usual[i].in);
+    }
+    free(r->usual);
     hb_strv_destroy(&r->roles);
     hb_strv_destroy(&r->aliases);
     hb_strv_destroy(&r->gangs);

@@ -133,13 +133,31 @@ static int read_detect(struct parser *p, struct statement *s,
     return rc < 0 ? rc : names(p, "a name", lists[which], err);
 }
 
+/* slot|host|gpu [in NAME...] */
 static int read_processes(struct parser *p, struct statement *s,
                           struct hpcboot_error *err)
 {
-    static const char *const known[] = {"slot", "host"};
+    static const char *const known[] = {"slot", "host", "gpu"}, *in[] = {"in"};
+    struct hb_recipe *r = p->r;
+    struct usual_processes *u;
+    int per = 0, word;
+    int rc = choice(p, known, 3, "place of processes (slot, host, gpu)", &per,
+                    err);
 
-    return choice(p, known, 2, "place of processes (slot, host)",
-                  &p->r->per_host, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (!lex_more(&p->l)) {
+        r->per_host = per == HB_RECIPE_PER_HOST;
+        return per != HB_RECIPE_PER_GPU
+                   ? 0 : recipe_fail(p->l.file, p->l.at, err, "expected in, as "
+                                     "in processes gpu in GANG");
+    }
+    r->usual = hb_xrealloc(r->usual, (r->n_usual + 1) * sizeof *r->usual);
+    u = &r->usual[r->n_usual++];
+    *u = (struct usual_processes){.per = (enum hb_recipe_per)per};
+    rc = choice(p, in, 1, "word here (in)", &word, err);
+    return rc < 0 ? rc : names(p, "a gang or a variable", &u->in, err);
 }
 
 static int read_program(struct parser *p, struct statement *s,

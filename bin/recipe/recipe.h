@@ -45,6 +45,19 @@ void hb_recipe_destroy(struct hb_recipe *r); /* NULL-safe */
 
 const char *hb_recipe_summary(const struct hb_recipe *r);
 int hb_recipe_per_host(const struct hb_recipe *r); /* one process a host */
+
+enum hb_recipe_per {
+    HB_RECIPE_PER_SLOT, HB_RECIPE_PER_HOST, HB_RECIPE_PER_GPU
+};
+/* Is `name` the gang's, a variable that is set, or a module that the program
+ * starts? */
+typedef int (*hb_recipe_is_here)(void *arg, const char *name);
+
+/* For what there is a process in an operator's gang where nobody says how many.
+ * *name_out, of the recipe, is the first one that is there, or NULL. */
+enum hb_recipe_per hb_recipe_usual(const struct hb_recipe *r,
+                                   hb_recipe_is_here is_here, void *arg,
+                                   const char **name_out);
 int hb_recipe_puts_files(const struct hb_recipe *r);
 const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
                                              size_t *n_out);

@@ -78,10 +78,17 @@ enum variable {
     VAR_NUMBER              /* number_ROLE: how many ranks have it */
 };
 
+struct usual_processes { /* processes slot|host|gpu in NAME... */
+    enum hb_recipe_per per;
+    struct hb_strv in;
+};
+
 struct hb_recipe {
     char *name;
     char *summary;
     int per_host, one_program;
+    struct usual_processes *usual;
+    size_t n_usual;
     struct hb_strv roles;
     uint32_t *role_counts; /* [roles.n] */
     struct hb_strv aliases; /* NAME=ROLE */

@@ -126,6 +126,74 @@ in_gang() {
     says_not 'elastic:'
 }
 
+# usual WORDS NAME=VALUE... [-- OPTION...]: what ranks there are in such a pod.
+usual() {
+    local words=$1 environment=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        environment+=("$1")
+        shift
+    done
+    run env "${environment[@]}" "$hbrun" --explain --dry-run "${@:2}" \
+        python3 t.py
+    ended_with 0
+    says "python3 t.py, $words"
+}
+jaxjob=(COORDINATOR_PORT=6666 COORDINATOR_ADDRESS=jx-worker-0 NUM_PROCESSES=2
+    PROCESS_ID=0)
+paddlejob=(PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=127.0.0.1
+    PADDLE_MASTER=127.0.0.1:36543)
+@test "operators whose pods are a process each: one on each host, not bound" {
+    need_module gangjson jansson
+    local each='1 on each host$'
+    usual "$each" 'TF_CONFIG={"cluster":{"ps":["tf-ps-0.hpc.svc:2222"],
+        "worker":["tf-worker-0.hpc.svc:2222"]},"environment":"cloud",
+        "task":{"type":"worker","index":0}}'
+    says '^processes: one on each host, as is usual with TFJob; -n, '
+    usual "$each" "${jaxjob[@]}"
+    usual "$each" JAX_NUM_PROCESSES=2 JAX_PROCESS_ID=0 \
+        JAX_COORDINATOR_ADDRESS=tj-node-0-0.tj:29500
+    usual "$each" MASTER_PORT=9999 MASTER_ADDR=xg-master-0 WORLD_SIZE=2 \
+        RANK=0 WORKER_PORT=9999 WORKER_ADDRS=xg-worker-0 PYTHONUNBUFFERED=1
+    usual '6 ranks$' PET_NNODES=2 PET_NODE_RANK=0 PET_NPROC_PER_NODE=3 \
+        PET_MASTER_ADDR=tj-node-0-0.tj PET_MASTER_PORT=29511
+    says_not '^processes:'
+}
+
+@test "what the user says of ranks goes before what is usual in a gang" {
+    usual '8 ranks$' "${jaxjob[@]}" -- -n 8
+    usual '8 on each host$' "${jaxjob[@]}" -- -npernode 8
+    usual 'as many as --map-by ' "${jaxjob[@]}" -- --map-by ppr:2:node
+    usual '[0-9]+ ranks?$' "${jaxjob[@]}" -- --default-slots 3
+    says ', 6 ranks$'
+    usual '[0-9]+ ranks?$' "${jaxjob[@]}" -- -H jx-worker-0:2,jx-worker-1:2
+    says ', 4 ranks$'
+    says_not '^processes:'
+    usual '2 ranks$' "${jaxjob[@]}" -- -H jx-worker-0,jx-worker-1
+}
+
+@test "a PaddleJob has a process for each GPU, or one, and one launcher a pod" {
+    usual 'one rank per slot$' "${paddlejob[@]}"
+    says '^processes: one for each GPU, and .*, as is usual with PaddleJob'
+    run env "${paddlejob[@]}" "$hbrun" --explain --dry-run \
+        python3 -u -m paddle.distributed.launch t.py
+    ended_with 0
+    says 'launch t.py, 1 on each host$'
+    says '^processes: one on each host, .* with paddle.distributed.launch'
+    need_root
+    # shellcheck disable=SC2016  # expanded in the pod
+    in_pod_0=(unshare -u sh -c 'hostname pd-worker-0 && exec "$@"' - env
+        "${paddlejob[@]}" "$hbrun" --dry-run python3 t.py)
+    run "${in_pod_0[@]}"
+    [ -n "$(ls /dev/nvidia[0-9]* /dev/dri/renderD* 2> /dev/null)" ] ||
+        says '^host pd-worker-0: slots 1 \(no GPU in /dev\)'
+    with_gpus true || skip "no mounts of a process's own can be made here"
+    rmdir dev
+    AS_NVIDIA=yes run with_gpus "${in_pod_0[@]}"
+    ended_with 0
+    says '^host pd-worker-0: slots 2 \(2 NVIDIA GPUs'
+}
+
 @test "an elastic PyTorchJob declares its port in the address where it meets" {
     elastic() { # OPTION...
         run env PYTHONUNBUFFERED=1 PET_RDZV_ENDPOINT=pt-worker-0:23456 \

@@ -227,6 +227,32 @@ static void mistakes_have_a_place(void **state)
     refuses("env A ${each rank of x: y}", "t.conf:1:7: there is no role x");
 }
 
+static int is_mine(void *arg, const char *name)
+{
+    return strcmp(arg, name) == 0;
+}
+
+static void the_first_name_that_is_here_says_what_is_usual(void **state)
+{
+    struct hb_recipe *r = parse("processes host in AJob A_MODULE\n"
+                                "processes gpu in AJob A_VARIABLE\n");
+    const char *name;
+
+    assert_int_equal(hb_recipe_per_host(r), 0);
+    assert_int_equal(hb_recipe_usual(r, is_mine, S("AJob"), &name),
+                     HB_RECIPE_PER_HOST);
+    assert_string_equal(name, "AJob");
+    assert_int_equal(hb_recipe_usual(r, is_mine, S("A_VARIABLE"), &name),
+                     HB_RECIPE_PER_GPU);
+    assert_int_equal(hb_recipe_usual(r, is_mine, S("other"), &name),
+                     HB_RECIPE_PER_SLOT);
+    assert_null(name);
+    hb_recipe_destroy(r);
+    refuses("processes gpu", "expected in, as in processes gpu in GANG");
+    refuses("processes host of AJob", "of is no word here (in)");
+    refuses("processes host in", "a gang or a variable");
+}
+
 static void loops_are_refused(void **state)
 {
     refuses("set a ${a}", "t.conf:1:7: a stands for itself");
@@ -404,6 +430,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(gpus_are_those_of_the_rank),
+        TEST(the_first_name_that_is_here_says_what_is_usual),
         TEST(a_variable_is_that_of_the_rank),
         TEST(quotes_and_continued_lines),
         TEST(each_walks_ranks_and_hosts),

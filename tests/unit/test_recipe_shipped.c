@@ -239,6 +239,32 @@ static void paddle_servers_and_trainers(void **state)
                   "10.0.0.1:9004");
 }
 
+static int is_there(void *arg, const char *name)
+{
+    return strcmp(arg, name) == 0;
+}
+
+static void assert_usual(const char *recipe, const char *there,
+                         enum hb_recipe_per per)
+{
+    char *text = read_shipped(recipe);
+    struct hb_recipe *r = parse(text);
+    const char *name;
+
+    assert_int_equal(hb_recipe_usual(r, is_there, S(there), &name), per);
+    hb_recipe_destroy(r);
+    free(text);
+}
+
+static void recipes_know_the_processes_of_pods(void **state)
+{
+    assert_usual("tensorflow", "TF_CONFIG", HB_RECIPE_PER_HOST);
+    assert_usual("mxnet", "MX_CONFIG", HB_RECIPE_PER_HOST);
+    assert_usual("xgboost", "XGBoostJob", HB_RECIPE_PER_HOST);
+    assert_usual("xgboost", "DMLC_NUM_WORKER", HB_RECIPE_PER_GPU);
+    assert_usual("torch", "PyTorchJob", HB_RECIPE_PER_SLOT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +278,7 @@ int main(void)
         TEST(hccl_ranks_know_their_place_and_their_table),
         TEST(an_unknown_framework_has_a_nearest_one),
         TEST(paddle_servers_and_trainers),
+        TEST(recipes_know_the_processes_of_pods),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,8 +287,10 @@ static int choose_parts(const struct entry *entries, size_t n,
         t = &job->tasks[job->n - 1];
         t->n++;
         t->own = t->own || (c->own != NULL && hb_streq(c->own->uid, pod->uid));
-        /* Every replica of a Training Operator's job computes. */
-        all = all || pod->marks[HB_K8S_KF_TYPE] != NULL;
+        /* Every replica of a Training Operator's job computes, and the head of
+         * a Ray cluster is one of its nodes, where programs are started. */
+        all = all || pod->marks[HB_K8S_KF_TYPE] != NULL ||
+              pod->marks[HB_K8S_RAY_TYPE] != NULL;
     }
     if (!all || c->tasks != NULL) {
         return hb_vc_choose(job, &said, why_out, err);

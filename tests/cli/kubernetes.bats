@@ -59,6 +59,31 @@ END
 ran" ]
 }
 
+@test "in a RayCluster the program runs once, on the head" {
+    plan <<END
+{"pods": [{"metadata": {"name": "rc-w", "uid": "u-w", "labels": {
+             "ray.io/cluster": "rc", "ray.io/node-type": "worker"}},
+           "status": {"phase": "Running", "podIP": "10.0.0.8"}},
+          {"metadata": {"name": "$(hostname)", "uid": "u-h", "labels": {
+             "ray.io/cluster": "rc", "ray.io/node-type": "head"}},
+           "status": {"phase": "Running", "podIP": "10.0.0.7"}}]}
+END
+    head=(env RAY_CLUSTER_NAME=rc KUBERAY_GEN_RAY_START_CMD=x RAY_PORT=6379
+        RAY_ADDRESS=127.0.0.1:6379 "$hbrun")
+    run in_pod "${head[@]}" --explain --dry-run python3 driver.py
+    ended_with 0
+    says "^framework: ray \(the operator's variables\)"
+    says_not 'RAY_PORT'
+    says ' driver.py, 1 on each host$'
+    [ "$(grep -c '^host ' <<< "$output")" -eq 2 ]
+    [[ $(grep '^host ' <<< "$output") == 'host 10.0.0.7: '* ]]
+    # shellcheck disable=SC2016  # expanded in the rank
+    run in_pod env HPCBOOT_TASKS=head "${head[@]}" \
+        sh -c 'echo "Ray is at $RAY_ADDRESS"'
+    ended_with 0
+    [ "$(grep -cx 'Ray is at 127.0.0.1:6379' <<< "$output")" -eq 1 ]
+}
+
 @test "a pod group without pods ends with a reason" {
     run in_pod "$hbrun" --pod-group pg -n 2 true
     [ "$status" -ne 0 ]

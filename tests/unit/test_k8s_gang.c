@@ -111,16 +111,27 @@ static void tasks_can_be_named(void **state)
                  "10.0.0.9* 10.0.0.2");
 }
 
-static void ray_workers_without_names_are_found(void **state)
+static void all_of_a_ray_cluster_are_found_its_head_first(void **state)
 {
     char *pods[] = {
-        pod("rc-head-x", RAY_POD("head"), "", RUNS("10.0.0.7")),
         pod("rc-w-b", RAY_POD("worker"), "", RUNS("10.0.0.8")),
+        pod("rc-head-x", RAY_POD("head"), "", RUNS("10.0.0.7")),
         pod("own", RAY_POD("worker"), "", RUNS("10.0.0.9")), NULL};
 
     plan_pods(pods, "");
     assert_found((struct asked){.env = RAY}, "Kubernetes API",
-                 "10.0.0.9* 10.0.0.8");
+                 "10.0.0.7 10.0.0.9* 10.0.0.8");
+}
+
+static void the_head_of_a_ray_cluster_is_one_of_its_hosts(void **state)
+{
+    char *pods[] = {
+        pod("rc-w-b", RAY_POD("worker"), "", RUNS("10.0.0.8")),
+        pod("own", RAY_POD("head"), "", RUNS("10.0.0.7")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.env = RAY}, "Kubernetes API",
+                 "10.0.0.7* 10.0.0.8");
 }
 
 #define JS(index) LABELS("\"jobset.sigs.k8s.io/jobset-name\":\"js\","        \
@@ -529,7 +540,8 @@ int main(void)
         T(a_volcano_job_without_names_is_found_by_address),
         T(a_worker_finds_its_own_task_and_itself),
         T(tasks_can_be_named),
-        T(ray_workers_without_names_are_found),
+        T(all_of_a_ray_cluster_are_found_its_head_first),
+        T(the_head_of_a_ray_cluster_is_one_of_its_hosts),
         T(a_jobset_of_unknown_size_is_found_by_the_pods_address),
         T(a_pod_on_its_nodes_network_knows_its_name_by_its_token),
         T(pods_with_a_service_each_are_called_by_name),

@@ -63,18 +63,10 @@ static int is_hint(const char *hint, const char *names, const char **value_out)
  * for its ranks are the new ones' own. */
 static int is_own(const char *variable)
 {
-    static const char *const names[] = {
-        "OMPI_MCA_btl_vader_backing_directory",
-        "OMPI_MCA_btl_sm_backing_directory", "HWLOC_XMLFILE",
-    };
     size_t len = strcspn(variable, "=");
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strlen(names[i]) == len && strncmp(names[i], variable, len) == 0) {
-            return 1;
-        }
-    }
-    return hb_env_denied_row(variable, len) != NULL ||
+    return hb_env_is_told_path(variable, len) ||
+           hb_env_denied_row(variable, len) != NULL ||
            hb_env_family_row(variable, len) != NULL;
 }
 

@@ -149,8 +149,9 @@ static int rank_env(struct hb_pm *pm, uint32_t rank, int socket_fd,
     hb_env_unset(env, "I_MPI_PMI_LIBRARY");
     if (pm->family == HB_PM_PMI2) {
         hb_env_set(env, "PMI_JOBID", pm->job->job_id);
-        hb_env_set(env, "MPIR_CVAR_PMI_VERSION", "2"); /* MPICH 4.2 on */
     }
+    hb_env_set(env, "MPIR_CVAR_PMI_VERSION", /* MPICH 4.2 on */
+               pm->family == HB_PM_PMI2 ? "2" : "1");
     return HPCBOOT_OK;
 }
 

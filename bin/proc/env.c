@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bin/proc/env_names.h"
+#include "bin/proc/stage.h"
 #include "lib/base/str.h"
 
 /* One entry of a source, on its way into the result. */
@@ -51,6 +52,27 @@ const char *hb_env_scrubbed_family(const char *name)
     return row != NULL ? row->label : NULL;
 }
 
+/* Of a job in whose rank the launcher runs: a path in that job's folder, which
+ * is on its own host and ends with it. */
+static int is_outer_jobs(const char *entry, size_t len)
+{
+    const char *part = entry + len + 1;
+    int is = 0;
+
+    while (hb_env_is_told_path(entry, len) && !is && *part != '\0') {
+        size_t n = strcspn(part, "/");
+
+        is = hb_session_is_name(part, n);
+        part += n + (part[n] == '/');
+    }
+    return is;
+}
+
+static int is_leftover(const char *entry, size_t len)
+{
+    return hb_env_family_row(entry, len) != NULL || is_outer_jobs(entry, len);
+}
+
 /* ---- merging */
 
 /* What of each source is taken, but for the families. */
@@ -72,7 +94,7 @@ static void collect(struct merge *m, char *const *env, enum source source)
     for (; env != NULL && *env != NULL; env++) {
         size_t len = name_length(*env);
 
-        if (len == 0 || hb_env_family_row(*env, len) != NULL
+        if (len == 0 || is_leftover(*env, len)
             || !wanted_of(source, *env, len)) {
             continue;
         }
@@ -330,7 +352,7 @@ void hb_env_outgoing(char *const *environ_in, char *const *const *rules,
             continue;
         }
         if ((hb_env_denied_row(entry, len) == NULL
-             && hb_env_family_row(entry, len) == NULL)
+             && !is_leftover(entry, len))
             || asked_for(entry, len, rules, n_rules)) {
             hb_strv_push(out, entry);
         }

@@ -14,7 +14,8 @@
  * environment where readable and wanted; the launcher's environment less the
  * deny list; rules of the user. Scheduler and foreign launcher variables
  * (SLURM_*, PMI_*, PMIX_*, OMPI_COMM_WORLD_*, HYDRA_*, PALS_*, ...) are
- * scrubbed by family from all but the rules.
+ * scrubbed by family from all but the rules, and so are paths that an outer job
+ * told its ranks, of a folder of its own.
  *
  * Rules are texts, in order: "+NAME=value" set, "-NAME" unset, "=NAME" pass
  * the launcher's value even where denied (globs: "=PRE*"), "<NAME=value"

@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* Which variables stay on their host, and which are leftovers.
  *
- * Two tables, the only place where such names stand; the man page hbrun(1),
- * "ENVIRONMENT OF THE RANKS", repeats them name by name. What is in neither
+ * Three tables, the only place where such names stand; the man page hbrun(1),
+ * "ENVIRONMENT OF THE RANKS", repeats them name by name. What is in none
  * travels: PATH, LD_LIBRARY_PATH, LD_PRELOAD, LANG, OMP_*, UCX_*, NCCL_*, most
  * of OMPI_MCA_*, I_MPI_*, MV2_*, and whatever users invent.
  *
@@ -98,6 +98,13 @@ static const struct hb_env_row family_rows[] = {
     {"mvapich", "MV2_COMM_WORLD_* MPIRUN_* MPISPAWN_* PMGR_*", NULL},
 };
 
+/* What ranks are told by its path. */
+static const struct hb_env_row path_rows[] = {
+    {"open mpi", "OMPI_MCA_btl_vader_backing_directory "
+     "OMPI_MCA_btl_sm_backing_directory", NULL},
+    {"hwloc", "HWLOC_XMLFILE", NULL},
+};
+
 /* On a mismatch the last '*' takes one byte more: linear space, no
  * recursion, and no blow-up with many stars. */
 int hb_env_match(const char *pattern, size_t pattern_len, const char *name,
@@ -164,6 +171,12 @@ const struct hb_env_row *hb_env_family_row(const char *name, size_t len)
 {
     return find_row(family_rows, sizeof(family_rows) / sizeof(family_rows[0]),
                     name, len);
+}
+
+int hb_env_is_told_path(const char *name, size_t len)
+{
+    return find_row(path_rows, sizeof(path_rows) / sizeof(path_rows[0]), name,
+                    len) != NULL;
 }
 
 int hb_env_is_session(const char *name, size_t len)

@@ -21,6 +21,9 @@ int hb_env_match(const char *pattern, size_t pattern_len, const char *name,
  * reason, and of what schedulers and launchers leave behind, by family. */
 const struct hb_env_row *hb_env_denied_row(const char *name, size_t len);
 const struct hb_env_row *hb_env_family_row(const char *name, size_t len);
+/* 1 for a name that ranks are given a path in their job's own folder by, unless
+ * the user chose another. */
+int hb_env_is_told_path(const char *name, size_t len);
 /* 1 for a denied name that describes one login or process, and so must not be
  * taken from another process of the host either (PWD, SSH_TTY, ...). */
 int hb_env_is_session(const char *name, size_t len);

@@ -34,6 +34,8 @@
 /* Deeper trees are left alone: each level holds a descriptor. */
 #define MAX_DEPTH 64
 
+#define DIGITS "0123456789"
+
 /* Of struct hb_session_places. */
 enum { PLACE_TMP = 1, PLACE_SHM = 2 };
 
@@ -62,6 +64,15 @@ static char *name_begins(const char *job_id, uint32_t node)
 
     job_part(job_id, part);
     return hb_xasprintf(HB_SESSION_PREFIX "%s.%u.", part, (unsigned)node);
+}
+
+int hb_session_is_name(const char *name, size_t len)
+{
+    const char *dot = memchr(name, '.', len), *last = memrchr(name, '.', len);
+
+    return hb_starts_with(name, HB_SESSION_PREFIX) && dot != last
+           && strspn(dot + 1, DIGITS) == (size_t)(last - dot - 1)
+           && last + 1 + HB_SESSION_RANDOM == name + len;
 }
 
 int hb_session_is_neighbour(const char *name, const char *job_id,

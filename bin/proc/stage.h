@@ -47,6 +47,9 @@ int hb_session_dir_create(const char *job_id, uint32_t node,
 int hb_session_dir_create_in(const char *const *places, size_t n,
                              const char *job_id, uint32_t node,
                              char **path_out, struct hpcboot_error *err);
+/* 1: `name` (len bytes) is one of theirs, "hpcboot-JOB.NODE.XXXXXX"; names of
+ * others may begin like that. */
+int hb_session_is_name(const char *name, size_t len);
 /* 1: a directory of this name belongs to another node of the same job, on the
  * same machine. Thousands of them may begin together, and need not look at
  * each other. */

@@ -44,8 +44,6 @@
 /* An agent says whose its directory is right after it has made it. */
 #define UNOWNED_S 60
 
-#define DIGITS "0123456789"
-
 /* 0: not known, as where there is no /proc. */
 static uint64_t own_name_space(void)
 {
@@ -216,16 +214,6 @@ static void clear(const char *path, int timeout_ms,
     }
 }
 
-/* "hpcboot-JOB.NODE.XXXXXX"; names of others may begin like that. */
-static int is_session(const char *name)
-{
-    const char *dot = strchr(name, '.'), *last = strrchr(name, '.');
-
-    return hb_starts_with(name, HB_SESSION_PREFIX) && dot != last
-           && strspn(dot + 1, DIGITS) == (size_t)(last - dot - 1)
-           && strlen(last + 1) == HB_SESSION_RANDOM;
-}
-
 static void clear_place(const char *place, const char *job_id, uint32_t node,
                         int timeout_ms, struct hb_stale_report *out)
 {
@@ -233,7 +221,7 @@ static void clear_place(const char *place, const char *job_id, uint32_t node,
     struct dirent *e;
 
     while (d != NULL && (e = readdir(d)) != NULL) {
-        if (is_session(e->d_name)
+        if (hb_session_is_name(e->d_name, strlen(e->d_name))
             && !hb_session_is_neighbour(e->d_name, job_id, node)) {
             char *path = hb_xasprintf("%s/%s", place, e->d_name);
 

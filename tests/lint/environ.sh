@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the hpcboot authors
 #
-# hbrun(1) lists the variables that stay on their host and those that reach no
-# rank as the tables of bin/proc/env_names.c have them, in their order.
+# hbrun(1) lists the variables that stay on their host, those that reach no rank
+# and those that do not from another job's, as the tables of bin/proc/env_names.c have them, in their order.
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -15,7 +15,7 @@ of_table() { # TABLE
 }
 of_page() { # MARK
     sed -n "/^\.\\\\\" $1 begin/,/^\.\\\\\" $1 end/p" man/hbrun.1 |
-        sed -n 's/^\.Ev //p' | tr -d ',' | tr ' ' '\n' | grep .
+        sed -n 's/^\.Ev //p' | tr -d ',' | sed 's/ \.$//' | tr ' ' '\n' | grep .
 }
 
 n=0 failed=0
@@ -32,5 +32,6 @@ same() { # WHAT TABLE MARK
 }
 same 'hbrun(1) lists what stays on its host' denied_rows stays
 same 'hbrun(1) lists what reaches no rank' family_rows leftovers
+same 'hbrun(1) lists the paths that an outer job told' path_rows 'told paths'
 echo "1..$n"
 exit $failed

@@ -419,11 +419,13 @@ static void ranks_get_their_variables(void **state)
     struct hb_strv env = HB_STRV_INIT;
 
     hb_env_set(&env, "I_MPI_PMI_LIBRARY", "/slurm/libpmi2.so");
+    hb_env_set(&env, "MPIR_CVAR_PMI_VERSION", "x");
     lab->ops->rank_env(lab->node[0].pm, 1, 5, &env, NULL);
     assert_string_equal(hb_env_get(&env, "PMI_FD"), "5");
     assert_string_equal(hb_env_get(&env, "PMI_RANK"), "1");
     assert_string_equal(hb_env_get(&env, "PMI_SIZE"), "2");
     assert_null(hb_env_get(&env, "I_MPI_PMI_LIBRARY"));
+    assert_string_equal(hb_env_get(&env, "MPIR_CVAR_PMI_VERSION"), "1");
     hb_strv_destroy(&env);
     lab_free(lab);
 }

@@ -111,6 +111,42 @@ static void leftovers_are_scrubbed_from_every_source(void **state)
     hb_strv_destroy(&env);
 }
 
+static void paths_in_an_outer_jobs_folder_are_scrubbed(void **state)
+{
+    static const char *const paths[] = {
+        "OMPI_MCA_btl_vader_backing_directory=/dev/shm/hpcboot-3f.0.eLVONO",
+        "OMPI_MCA_btl_sm_backing_directory=/dev/shm/hpcboot-3f.10.eLVONO/",
+        "HWLOC_XMLFILE=/tmp/hpcboot-3f.0.eLVONO/topology.xml", NULL,
+    };
+    static char *const rule[] = {(char *)"=HWLOC_XMLFILE", NULL};
+    static char *const *const rules[] = {rule};
+    struct hb_strv env = HB_STRV_INIT;
+
+    compose(&env, (char **)paths, NULL, NULL, NULL, NULL);
+    assert_int_equal(env.n, 0);
+    hb_strv_destroy(&env);
+    compose(&env, (char **)paths, NULL, NULL, (char **)rule, NULL);
+    assert_env(&env, "HWLOC_XMLFILE", "/tmp/hpcboot-3f.0.eLVONO/topology.xml");
+    hb_strv_destroy(&env);
+    hb_env_outgoing((char **)paths, rules, 1, &env);
+    assert_int_equal(env.n, 1);
+    hb_strv_destroy(&env);
+}
+
+static void a_users_own_paths_travel(void **state)
+{
+    static const char *const paths[] = {
+        "OMPI_MCA_btl_vader_backing_directory=/scratch/hpcboot-cache",
+        "OMPI_MCA_btl_sm_backing_directory=", "HWLOC_XMLFILE=/hpcboot-1.2.xml",
+        "OTHER=/tmp/hpcboot-3f.0.eLVONO", NULL,
+    };
+    struct hb_strv env = HB_STRV_INIT;
+
+    compose(&env, (char **)paths, NULL, NULL, NULL, NULL);
+    assert_int_equal(env.n, sizeof(paths) / sizeof(paths[0]) - 1);
+    hb_strv_destroy(&env);
+}
+
 static void parameters_of_the_libraries_travel(void **state)
 {
     static const char *const good[] = {
@@ -437,6 +473,8 @@ int main(void)
         cmocka_unit_test(launchers_variables_travel_but_host_ones_stay),
         cmocka_unit_test(pid1_gives_what_neither_login_nor_launcher_has),
         cmocka_unit_test(leftovers_are_scrubbed_from_every_source),
+        cmocka_unit_test(paths_in_an_outer_jobs_folder_are_scrubbed),
+        cmocka_unit_test(a_users_own_paths_travel),
         cmocka_unit_test(parameters_of_the_libraries_travel),
         cmocka_unit_test(values_are_bytes),
         cmocka_unit_test(of_two_entries_with_one_name_the_first_counts),

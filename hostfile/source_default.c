@@ -2,10 +2,10 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* The hostfile that is used when nobody names one: the one of the
- * configuration, else the one that another MPI's variable names. A variable
- * may be left over from elsewhere, so a file that is not there is passed over
- * then, with a word where an operator would have made it; the configuration's
- * own must exist. */
+ * configuration, else the first that another MPI's variables name and that is
+ * there. A variable may be left over from elsewhere, so a file that is not
+ * there is passed over, with a word where an operator would have made it and no
+ * other is there; the configuration's own must exist. */
 
 #include "config.h"
 
@@ -49,30 +49,57 @@ static int take(const char *root, const char *path, const char *from,
     return 1;
 }
 
+/* The first file that is there, or NULL with a reason: that of an operator's
+ * before all others. */
+static const char *named(const struct hb_gang_request *req,
+                         const char **variable_out, struct hb_gang *out,
+                         char **reason_out)
+{
+    int is_operators = 0;
+
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *path = hb_source_env(req, variables[i]);
+
+        if (path == NULL || path[0] == '\0') {
+            continue;
+        }
+        if (hb_source_exists(req, path)) {
+            *variable_out = variables[i];
+            free(*reason_out);
+            *reason_out = NULL;
+            return path;
+        }
+        if (*reason_out == NULL ||
+            (!is_operators && hb_starts_with(path, OPERATORS))) {
+            free(*reason_out);
+            *reason_out = hb_xasprintf("%s names %s, which is not there",
+                                       variables[i], path);
+            is_operators = hb_starts_with(path, OPERATORS);
+        }
+    }
+    if (is_operators) {
+        tell_unused(out, *reason_out);
+    }
+    return NULL;
+}
+
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    const char *variable, *path;
+
     if (req->default_hostfile != NULL) {
         return take("", req->default_hostfile, "--default-hostfile", out,
                     reason_out, err);
     }
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        const char *path = hb_source_env(req, variables[i]);
-        if (path == NULL || path[0] == '\0') {
-            continue;
-        }
-        if (!hb_source_exists(req, path)) {
-            *reason_out = hb_xasprintf("%s names %s, which is not there",
-                                       variables[i], path);
-            if (hb_starts_with(path, OPERATORS)) {
-                tell_unused(out, *reason_out);
-            }
-            return 0;
-        }
-        return take(path[0] == '/' ? hb_source_root(req) : "", path,
-                    variables[i], out, reason_out, err);
+    path = named(req, &variable, out, reason_out);
+    if (path != NULL) {
+        return take(path[0] == '/' ? hb_source_root(req) : "", path, variable,
+                    out, reason_out, err);
     }
-    *reason_out = hb_xstrdup("none is set");
+    if (*reason_out == NULL) {
+        *reason_out = hb_xstrdup("none is set");
+    }
     return 0;
 }
 

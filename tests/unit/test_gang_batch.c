@@ -277,6 +277,19 @@ static void a_default_hostfile_is_overruled_without_a_word(void **state)
     hb_gang_destroy(&g);
 }
 
+static void behind_a_leftover_variable_the_next_is_asked(void **state)
+{
+    struct hb_gang g;
+
+    tree_write(root, "hosts", "a:2\n");
+    assert_int_equal(gather_at(root, "OMPI_MCA_orte_default_hostfile=/gone "
+                               "HYDRA_HOST_FILE=/hosts", NULL, &g, NULL),
+                     HPCBOOT_OK);
+    assert_gang(&g, "default hostfile", "a:2");
+    assert_has(g.detail, "(HYDRA_HOST_FILE)");
+    hb_gang_destroy(&g);
+}
+
 static char *env_with(const char *fmt, const char *file)
 {
     char *path = pod_path(file), *env = hb_xasprintf(fmt, path);
@@ -518,6 +531,7 @@ int main(void)
         T(variables_of_an_lsf_that_is_not_here_do_not_win),
         T(a_pods_operator_is_believed_over_slurm),
         T(a_default_hostfile_is_overruled_without_a_word),
+        T(behind_a_leftover_variable_the_next_is_asked),
         T(a_pbs_node_file_has_a_line_per_slot),
         T(a_cobalt_node_file_is_read),
         T(grid_engine_adds_up_the_queues_of_a_host),

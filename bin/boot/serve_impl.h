@@ -25,7 +25,8 @@ int hb_serve_keys_open(struct hb_serve_keys **out,
                        const struct hb_serve_config *config,
                        struct hpcboot_error *err);
 void hb_serve_keys_close(struct hb_serve_keys *keys); /* NULL-safe */
-/* Looks whether the mounted key has changed, and takes the new one. */
+/* Looks whether the mounted key or the keys that are authorized have changed,
+ * and takes the new ones. */
 void hb_serve_keys_refresh(struct hb_serve_keys *keys);
 ssh_bind hb_serve_keys_bind(const struct hb_serve_keys *keys);
 int hb_serve_keys_accepts(const struct hb_serve_keys *keys, const ssh_key key);

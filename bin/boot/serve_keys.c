@@ -6,10 +6,11 @@
  * logs in, and the host key is derived from it. Without one the host key is
  * made anew by each start, and the keys of an authorized_keys file log in.
  *
- * A mount of Kubernetes may change under a running pod: the file is looked at
+ * A mount of Kubernetes may change under a running pod: the files are looked at
  * before each login, and a new key takes the place of the old one whole. As
  * long as there is none that can be used, as while a file is written, the old
- * one stays. Jobs that run have their session keys and do not need either. */
+ * one stays. Where the keys that log in besides are other ones, the host key is
+ * still the same. Jobs that run have their session keys and need neither. */
 #include "config.h"
 
 #include "bin/boot/serve_impl.h"
@@ -41,13 +42,22 @@
     "chacha20-poly1305@openssh.com,aes128-ctr,aes256-ctr"
 #define BANNER "hpcbootd"
 
+/* Of a file of authorized keys. */
+struct authorized {
+    char *path; /* NULL: none is read */
+    int placed; /* by whoever made the pod: see hb_file_read_placed */
+    struct stat stat;
+    ssh_key keys[AUTHORIZED_MAX];
+    size_t n, n_more; /* left out */
+};
+
 /* What is in force; made whole or not at all. */
 struct key_set {
     char *path; /* of the private key, or NULL */
     struct stat stat;
     ssh_bind bind;
-    ssh_key accepted[AUTHORIZED_MAX];
-    size_t n_accepted;
+    ssh_key own; /* the private key's public half */
+    struct authorized others;
 };
 
 struct session {
@@ -63,11 +73,19 @@ struct hb_serve_keys {
     unsigned n_sessions; /* ever added */
 };
 
+static void destroy_authorized(struct authorized *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        ssh_key_free(a->keys[i]);
+    }
+    free(a->path);
+    memset(a, 0, sizeof *a);
+}
+
 static void destroy_set(struct key_set *set)
 {
-    for (size_t i = 0; i < set->n_accepted; i++) {
-        ssh_key_free(set->accepted[i]);
-    }
+    destroy_authorized(&set->others);
+    ssh_key_free(set->own);
     if (set->bind) {
         ssh_bind_free(set->bind); /* with its host key */
     }
@@ -160,7 +178,7 @@ static int make_bind(struct key_set *set, ssh_key host_key,
 
 /* A line of authorized_keys: type and key; one with options in front is left
  * out, since they restrict what may be done in ways not known here. */
-static void take_line(struct key_set *set, char *line)
+static void take_line(struct authorized *a, char *line)
 {
     char *save = NULL;
     const char *type = strtok_r(line, " \t\r", &save);
@@ -169,19 +187,29 @@ static void take_line(struct key_set *set, char *line)
                                     : SSH_KEYTYPE_UNKNOWN;
     ssh_key key = NULL;
 
-    if (blob && kind != SSH_KEYTYPE_UNKNOWN && type[0] != '#'
-        && set->n_accepted < AUTHORIZED_MAX
-        && ssh_pki_import_pubkey_base64(blob, kind, &key) == SSH_OK) {
-        set->accepted[set->n_accepted++] = key;
+    if (!blob || kind == SSH_KEYTYPE_UNKNOWN || type[0] == '#'
+        || ssh_pki_import_pubkey_base64(blob, kind, &key) != SSH_OK) {
+        return;
+    }
+    if (a->n < AUTHORIZED_MAX) {
+        a->keys[a->n++] = key;
+    } else {
+        a->n_more++;
+        ssh_key_free(key);
     }
 }
 
-static int read_authorized(struct key_set *set, const char *path, int placed,
+static int read_authorized(struct authorized *a, const char *path, int placed,
                            struct hpcboot_error *err)
 {
     char *text = NULL, *save = NULL;
     size_t len = 0;
-    int rc = (placed ? hb_file_read_placed : hb_file_read)(
+    struct stat st = {0};
+    int rc;
+
+    /* Before it is read: what takes its place meanwhile is a change. */
+    (void)stat(path, &st);
+    rc = (placed ? hb_file_read_placed : hb_file_read)(
         path, AUTHORIZED_MAX_BYTES, &text, &len, err);
 
     if (rc < 0) {
@@ -189,9 +217,17 @@ static int read_authorized(struct key_set *set, const char *path, int placed,
     }
     for (char *line = strtok_r(text, "\n", &save); line;
          line = strtok_r(NULL, "\n", &save)) {
-        take_line(set, line);
+        take_line(a, line);
     }
     free(text);
+    if (a->n_more > 0) {
+        hb_log(HB_WARN, "%s: only the first %d keys log in, %zu more do not",
+               path, AUTHORIZED_MAX, a->n_more);
+    }
+    free(a->path);
+    a->path = hb_xstrdup(path);
+    a->placed = placed;
+    a->stat = st;
     return HPCBOOT_OK;
 }
 
@@ -217,7 +253,7 @@ static int take_private(struct key_set *set, const char *path, int placed,
         rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: %s", path, why);
     }
     if (rc == HPCBOOT_OK) {
-        set->accepted[set->n_accepted++] = public;
+        set->own = public;
         set->path = hb_xstrdup(path);
     }
     ssh_key_free(private);
@@ -281,7 +317,7 @@ static int find_private(struct key_set *set,
 }
 
 /* authorized_keys where no private key is: beside where one would be. */
-static int find_authorized(struct key_set *set,
+static int find_authorized(struct authorized *a, int has_own,
                            const struct hb_serve_config *config,
                            struct hpcboot_error *err)
 {
@@ -291,24 +327,24 @@ static int find_authorized(struct key_set *set,
     int rc = HPCBOOT_OK;
 
     if (config->authorized_keys) {
-        rc = read_authorized(set, config->authorized_keys, 0, &why) < 0
+        rc = read_authorized(a, config->authorized_keys, 0, &why) < 0
             ? hb_fail(err, HPCBOOT_ERR_USAGE, "--authorized-keys: %s",
                       why.text) : HPCBOOT_OK;
-    } else if (set->n_accepted == 0) {
+    } else if (!has_own) {
         hb_gang_key_dirs(config->home, &dirs);
     }
-    for (size_t i = 0; set->n_accepted == 0 && i < dirs.n; i++) {
+    for (size_t i = 0; a->n == 0 && i < dirs.n; i++) {
         char *path = hb_xasprintf("%s/authorized_keys", dirs.v[i]);
         int placed = !hb_gang_dir_is_home(dirs.v[i], config->home);
 
         if (access(path, F_OK) == 0
-            && read_authorized(set, path, placed, &why) == HPCBOOT_ERR_AUTH) {
+            && read_authorized(a, path, placed, &why) == HPCBOOT_ERR_AUTH) {
             hb_log(HB_WARN, "%s", why.text);
         }
         hb_str_putf(&looked, "%s%s", i > 0 ? ", " : "", dirs.v[i]);
         free(path);
     }
-    if (rc == HPCBOOT_OK && set->n_accepted == 0) {
+    if (rc == HPCBOOT_OK && !has_own && a->n == 0) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "nobody could log in: no key in "
                      "%s; mount the gang's key there, or say where it is with "
                      "--key", config->authorized_keys ? config->authorized_keys
@@ -322,11 +358,12 @@ static int find_authorized(struct key_set *set,
 static void announce(const struct key_set *set, const ssh_key host_key)
 {
     char *own = fingerprint_of(host_key);
-    char *first = fingerprint_of(set->accepted[0]);
+    char *first = fingerprint_of(set->own ? set->own : set->others.keys[0]);
 
     hb_log(HB_INFO, "lets in %s%s%s; host key %s (%s)",
-           set->n_accepted > 1 ? "keys of authorized_keys, the first is "
-           : "the key ", first, set->path ? ", the gang's" : "", own,
+           (set->own != NULL) + set->others.n > 1
+               ? "keys of authorized_keys, the first is " : "the key ",
+           first, set->path ? ", the gang's" : "", own,
            set->path ? "derived from it" : "made anew");
     if (set->path) {
         hb_log(HB_DEBUG, "the gang's key is %s", set->path);
@@ -349,7 +386,7 @@ static int make_set(struct key_set *set, const struct hb_serve_config *config,
                      "could be used, nor is another there", before);
     }
     if (rc == HPCBOOT_OK || rc == HPCBOOT_ERR_AGAIN) {
-        rc = find_authorized(set, config, err);
+        rc = find_authorized(&set->others, set->own != NULL, config, err);
     }
     if (rc == HPCBOOT_OK) {
         rc = make_host_key(&gang, &host_key, err);
@@ -394,18 +431,53 @@ void hb_serve_keys_close(struct hb_serve_keys *keys)
     free(keys);
 }
 
+/* 1, once: `path`, if there is one, is not the file that it was. One that is
+ * gone leaves what was read of it in force. */
+static int has_changed(const char *path, struct stat *known)
+{
+    struct stat st;
+    int has = path && stat(path, &st) == 0 && !hb_ssh_is_same_file(&st, known);
+
+    if (has) {
+        *known = st;
+    }
+    return has;
+}
+
+static void refresh_authorized(struct hb_serve_keys *keys)
+{
+    struct key_set *set = &keys->set;
+    struct authorized fresh = {0};
+    struct hpcboot_error err = {0};
+
+    if (!has_changed(set->others.path, &set->others.stat)) {
+        return;
+    }
+    if (read_authorized(&fresh, set->others.path, set->others.placed, &err) == 0
+        && !set->own && fresh.n == 0) {
+        (void)hb_fail(&err, HPCBOOT_ERR_NOT_FOUND, "no key in %s", fresh.path);
+    }
+    if (err.code < 0) {
+        hb_log(HB_WARN, "the keys that may log in have changed and cannot be "
+               "used, those read before stay: %s", err.text);
+        destroy_authorized(&fresh);
+        return;
+    }
+    destroy_authorized(&set->others);
+    set->others = fresh;
+    hb_log(HB_INFO, "lets in %zu key%s of %s", fresh.n,
+           fresh.n == 1 ? "" : "s", fresh.path);
+}
+
 void hb_serve_keys_refresh(struct hb_serve_keys *keys)
 {
     struct key_set fresh = {0};
     struct hpcboot_error err = {0};
-    struct stat st;
 
-    /* A file that is gone leaves what was read of it in force. */
-    if (!keys->set.path || stat(keys->set.path, &st) != 0
-        || hb_ssh_is_same_file(&st, &keys->set.stat)) {
+    refresh_authorized(keys);
+    if (!has_changed(keys->set.path, &keys->set.stat)) {
         return;
     }
-    keys->set.stat = st;
     if (make_set(&fresh, keys->config, keys->set.path, &err) < 0) {
         hb_log(HB_WARN, "the key has changed and cannot be used, the one read "
                "before stays: %s", err.text);
@@ -432,8 +504,11 @@ static int is_key(const ssh_key a, const ssh_key b)
 
 int hb_serve_keys_accepts(const struct hb_serve_keys *keys, const ssh_key key)
 {
-    for (size_t i = 0; i < keys->set.n_accepted; i++) {
-        if (is_key(keys->set.accepted[i], key)) {
+    if (is_key(keys->set.own, key)) {
+        return 1;
+    }
+    for (size_t i = 0; i < keys->set.others.n; i++) {
+        if (is_key(keys->set.others.keys[i], key)) {
             return 1;
         }
     }

@@ -520,6 +520,53 @@ while os.path.exists(sys.argv[1]):
     says 'does not prove that it holds a key of ours: no private key is mounted'
 }
 
+@test "a file of authorized keys that changes is taken at the next login" {
+    stranger_gets() { # STATUS WORDS
+        run ssh_from_0 -i "$F/stranger" -o IdentitiesOnly=yes -p 2014 pod-1 id
+        ended_with "$1"
+        says "$2"
+    }
+    pod 1 bash -c ': > /run/keys'
+    serve_more 1 --port 2014 --authorized-keys /run/keys
+    stranger_gets 255 'Permission denied'
+    pod 1 bash -c 'cat > /run/keys' < "$F/stranger.pub"
+    stranger_gets 126 'hpcbootd'
+    pod 1 bash -c ': > /run/keys'
+    stranger_gets 255 'Permission denied'
+}
+
+@test "without a private key, too, and the host key stays" {
+    host_key() {
+        run ssh_from_0 -v -o LogLevel=DEBUG1 -i "$F/stranger" \
+            -o IdentitiesOnly=yes -p 2015 pod-1 id
+        ended_with 126
+        echo "$output" | grep 'Server host key'
+    }
+    local first
+    ssh-keygen -q -t ed25519 -N '' -f "$F/third" <<< y > /dev/null
+    pod 1 bash -c 'mkdir -p /run/alone && cat > /run/alone/keys' \
+        < "$F/stranger.pub"
+    pod 1 bash -c 'mv /root/.ssh /run/aside'
+    serve_more 1 --port 2015 --authorized-keys /run/alone/keys
+    pod 1 bash -c 'mv /run/aside /root/.ssh'
+    first=$(host_key)
+    cat "$F/stranger.pub" "$F/third.pub" |
+        pod 1 bash -c 'cat > /run/alone/keys'
+    [ "$(host_key)" = "$first" ]
+    run ssh_from_0 -i "$F/third" -o IdentitiesOnly=yes -p 2015 pod-1 id
+    ended_with 126
+    for ((i = 0; i < 63; i++)); do cat "$F/third.pub"; done |
+        { cat "$F/stranger.pub" - "$F/stranger.pub"; } |
+        pod 1 bash -c 'cat > /run/alone/keys'
+    [ "$(host_key)" = "$first" ]
+    output=$(pod 1 cat /run/more.log)
+    says 'keys: only the first 64 keys log in, 1 more do not'
+    pod 1 bash -c 'echo none > /run/alone/keys'
+    [ "$(host_key)" = "$first" ]
+    output=$(pod 1 cat /run/more.log)
+    says 'those read before stay: no key in /run/alone/keys'
+}
+
 @test "where no private key is found it is asked for, and not for ssh-keyscan" {
     pod 0 bash -c 'mv /root/.ssh /run/aside && mkdir /root/.ssh'
     run pod_hb -H pod-1 true

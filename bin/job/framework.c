@@ -23,13 +23,11 @@
 static struct hb_recipe_dirs recipe_dirs(const struct job *j,
                                          struct hb_strv *out)
 {
-    const char *home = hb_search_env(j->env, "HOME");
     char *self = hb_self_exe();
     char *slash = self != NULL ? strrchr(self, '/') : NULL;
+    int has_own = hb_recipe_add_own(hb_search_env(j->env, "XDG_CONFIG_HOME"),
+                                    hb_search_env(j->env, "HOME"), out);
 
-    if (home != NULL) {
-        hb_strv_pushf(out, "%s/.config/hpcboot/recipes", home);
-    }
     hb_strv_push(out, HB_SYSCONFDIR "/hpcboot/recipes");
     if (slash != NULL) {
         hb_strv_pushf(out, "%.*s/share/hpcboot/recipes",
@@ -40,7 +38,7 @@ static struct hb_recipe_dirs recipe_dirs(const struct job *j,
     hb_strv_push(out, HB_PKGDATADIR "/recipes");
     free(self);
     return (struct hb_recipe_dirs){hb_strv_view(out),
-                                   home != NULL ? out->v[0] : NULL};
+                                   has_own ? out->v[0] : NULL};
 }
 
 static int take_text(struct job *j, char *path, char *text, size_t len,

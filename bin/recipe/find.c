@@ -52,6 +52,19 @@ void hb_recipe_names(char *const *dirs, struct hb_strv *out)
     }
 }
 
+int hb_recipe_add_own(const char *config, const char *home,
+                      struct hb_strv *out)
+{
+    if (config != NULL && config[0] == '/') {
+        hb_strv_pushf(out, "%s/hpcboot/recipes", config);
+    } else if (home != NULL) {
+        hb_strv_pushf(out, "%s/.config/hpcboot/recipes", home);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
 static int not_found(char *const *dirs, const char *name,
                      struct hpcboot_error *err)
 {

@@ -170,6 +170,10 @@ struct hb_recipe_dirs {
     const char *own; /* the one of them that is the user's, or NULL */
 };
 
+/* The user's own one, by the values of XDG_CONFIG_HOME and of HOME, each of
+ * which may be NULL. 0: there is none. */
+int hb_recipe_add_own(const char *config, const char *home,
+                      struct hb_strv *out);
 /* Reads NAME.conf from the first of the directories that has it. In the user's
  * own one a file that is neither the user's nor root's, or that others may
  * write, is passed over with a warning. *path_out and *text_out are to be

@@ -413,6 +413,20 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says_not 'mine.conf'
 }
 
+@test "the user's recipes are where XDG_CONFIG_HOME says" {
+    local dir
+    for dir in "$PWD/xdg" "$HOME/.config"; do
+        mkdir -p "$dir/hpcboot/recipes"
+        echo "env WHERE $dir" > "$dir/hpcboot/recipes/mine.conf"
+    done
+    XDG_CONFIG_HOME=$PWD/xdg run hb --framework mine -n 1 sh -c 'echo "$WHERE"'
+    ended_with 0
+    says "^$PWD/xdg\$"
+    XDG_CONFIG_HOME=xdg run hb --framework mine -n 1 sh -c 'echo "$WHERE"'
+    ended_with 0
+    says "^$HOME/.config\$"
+}
+
 @test "a recipe of the user's that others could have written is not used" {
     local file=$HOME/.config/hpcboot/recipes/torch.conf
     mkdir -p "${file%/*}"

@@ -259,18 +259,26 @@ static void native_contact(void *arg, uint32_t rank, unsigned bits)
     }
 }
 
-/* The user's wish, in the environment of the first app. */
+/* The user's wish: the largest of the apps that have ranks here. What is none
+ * is an error of those that have it. */
 static size_t heap_bytes(const struct agent *a, size_t *least_out)
 {
-    const char *text = hb_env_get(&a->job.apps[0].env, HEAP_VAR);
-    uint64_t mb;
+    uint64_t mb = 0;
 
-    *least_out = 0;
-    if (text == NULL || hb_parse_u64(text, 1, HEAP_MB_MAX, &mb) < 0) {
-        *least_out = HB_SEGMENT_HEAP_LEAST;
-        mb = HEAP_MB;
+    for (uint32_t i = 0, app, last = UINT32_MAX; i < a->n_ranks; i++) {
+        const char *text;
+        uint64_t wish;
+
+        app = hb_jobmap_app_of(a->job.map, a->ranks[i].rank);
+        text = app != last ? hb_env_get(&a->job.apps[app].env, HEAP_VAR) : NULL;
+        if (text != NULL && hb_parse_u64(text, 1, HEAP_MB_MAX, &wish) == 0 &&
+            wish > mb) {
+            mb = wish;
+        }
+        last = app;
     }
-    return (size_t)mb << 20;
+    *least_out = mb > 0 ? 0 : HB_SEGMENT_HEAP_LEAST;
+    return (size_t)(mb > 0 ? mb : HEAP_MB) << 20;
 }
 
 static int native_memory(void *arg, const struct hb_jobmap *map,

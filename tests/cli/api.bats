@@ -407,6 +407,14 @@ elastic() {
     ended_with 0
 }
 
+@test "the heap is as large as the largest wish of the programs on the node" {
+    run hb -n 1 "$probe" full : -n 1 -x HPCBOOT_HEAP_MB=1 "$probe" full
+    ended_with 0
+    run hb -n 1 -x HPCBOOT_HEAP_MB=1 "$probe" heap : \
+        -n 1 -x HPCBOOT_HEAP_MB=64 "$probe" heap
+    ended_with 0
+}
+
 # Wherever the ranks run, and whoever has started them.
 @test "nonsense in the library's variables is an error that says what is allowed" {
     while IFS='|' read -r setting words; do

@@ -33,7 +33,6 @@
 #define BACKLOG 512       /* a launcher and the agents above may come at once */
 #define ACCEPTS 32        /* in a row, before others get their turn */
 #define AGAIN_MS 100      /* after descriptors had run out */
-#define AGENTS_MAX 256    /* at a time; a pod has one or two */
 #define TELL_EVERY_MS 10000 /* a line about a flood, not a flood of lines */
 #define KEEPALIVE_S 60    /* until a silent peer is asked */
 
@@ -102,7 +101,7 @@ static void take(struct hb_serve *serve, int fd, const struct sockaddr *from)
 {
     struct hb_limit_source *source = NULL;
 
-    if (count_agents(serve) < AGENTS_MAX) {
+    if (count_agents(serve) < HB_SERVE_AGENTS_MAX) {
         source = hb_limiter_begin(&serve->limiter, from, hb_now_ms());
         if (!source) {
             make_room_of(serve, hb_limiter_full(&serve->limiter, from));

@@ -17,6 +17,8 @@
  * one login from its first byte to its command, serve_agent.c the agent behind
  * it; serve_keys.c knows who is let in and what this host shows. */
 
+#define HB_SERVE_AGENTS_MAX 256 /* at a time; a pod has one or two */
+
 /* --- serve_keys.c */
 struct hb_serve_keys;
 

@@ -28,7 +28,9 @@
 #include "lib/base/str.h"
 #include "lib/trust/gangkey.h"
 
-#define SESSIONS_MAX 64     /* session keys remembered, the newest ones */
+/* Session keys remembered: of all agents that there may be, so that no newer
+ * one takes the place of a job that runs. */
+#define SESSIONS_MAX HB_SERVE_AGENTS_MAX
 /* A launcher that lost an agent comes back within this time, or never. */
 #define SESSION_KEPT_MS (10 * 60 * 1000)
 #define AUTHORIZED_MAX 64   /* keys of a file */
@@ -63,7 +65,7 @@ struct key_set {
 struct session {
     ssh_key key; /* NULL: none */
     unsigned number;
-    int64_t until_ns;
+    int64_t until_ns; /* 0: it is free */
 };
 
 struct hb_serve_keys {
@@ -522,10 +524,26 @@ int hb_serve_keys_accepts(const struct hb_serve_keys *keys, const ssh_key key)
     return 0;
 }
 
+/* A free place, or that of the job which has ended longest. */
+static struct session *place_of_session(struct hb_serve_keys *keys)
+{
+    struct session *place = &keys->sessions[0];
+
+    for (size_t i = 1; i < SESSIONS_MAX; i++) {
+        struct session *s = &keys->sessions[i];
+
+        if (s->until_ns < place->until_ns ||
+            (s->until_ns == place->until_ns && s->number < place->number)) {
+            place = s;
+        }
+    }
+    return place;
+}
+
 unsigned hb_serve_keys_add_session(struct hb_serve_keys *keys,
                                    const unsigned char *session, size_t len)
 {
-    struct session *s = &keys->sessions[keys->n_sessions % SESSIONS_MAX];
+    struct session *s = place_of_session(keys);
     struct hb_secret secret = {0};
     struct hb_ed25519 login;
     ssh_key private = NULL, public = NULL;

@@ -637,9 +637,10 @@ while os.path.exists(sys.argv[1]):
     says "does not prove that it holds a key of ours: $closed"
 }
 
-# As Volcano restarts one pod of a job: a new Secret for the new pod, the old
-# one in those that stay.
-@test "the mounted key is made anew while a job gathers: hosts it has, stay" {
+# A job gathers, and the mounted key is made anew, behind COMMAND: it has to get
+# its agent back.
+key_made_anew() { # [COMMAND...]
+    rm -f "$F/fresh" "$F/fresh.pub" "$F/events"
     ssh-keygen -q -t ed25519 -N '' -f "$F/fresh"
     serve_more 1 --port 2001
     pod_hb --port 2001 --wait-hosts 60 --events "$F/events" \
@@ -647,6 +648,7 @@ while os.path.exists(sys.argv[1]):
     local job=$!
     is_ready() { grep -q '"host_ready".*pod-1' "$F/events"; }
     wait_until is_ready
+    "$@"
     # Nobody has the key that pod-1's server was started with any more.
     for i in 0 1 2; do
         pod $i bash -c 'cp "$0" /root/.ssh/new && chmod 600 /root/.ssh/new &&
@@ -666,6 +668,22 @@ while os.path.exists(sys.argv[1]):
     ended_with 0
     says '^pod-1$'
     says '^pod-2$'
+}
+
+# As Volcano restarts one pod of a job: a new Secret for the new pod, the old
+# one in those that stay.
+@test "the mounted key is made anew while a job gathers: hosts it has, stay" {
+    key_made_anew true
+}
+
+@test "so they do where other jobs have come and gone meanwhile" {
+    others() {
+        local i
+        for ((i = 0; i < 64; i++)); do
+            pod_hb --port 2001 -H pod-1 true
+        done
+    }
+    key_made_anew others
 }
 
 @test "a key that is written over, and for a moment is none: the one before stays" {

@@ -38,6 +38,7 @@ static const char *const others[] = {
 /* Of those, what people set, in a pod's template above all. */
 static const char *const set_by_people[] = {
     "HPCBOOT_GANG_SIZE", "HPCBOOT_PROFILE", "HPCBOOT_TASKS", "HPCBOOT_TMPDIR",
+    "HPCBOOT_TOPO_CACHE",
 };
 const char *const hb_library_variables[] = {
     "HPCBOOT_CHECK", "HPCBOOT_COLL_NET", "HPCBOOT_COLL_TUNE",

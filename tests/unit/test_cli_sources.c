@@ -407,6 +407,19 @@ static void so_is_one_that_says_how_large_a_gang_is(void **state)
     parsed_free(&out);
 }
 
+static void so_is_one_that_agents_read(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_TOPO_CACH=off");
+    set(p, "HPCBOOT_TOPO_CACHE=off");
+    assert_list(&run(p, &out, "hbrun a")->warnings,
+                "the variable HPCBOOT_TOPO_CACH has no effect; did you mean "
+                "HPCBOOT_TOPO_CACHE?");
+    parsed_free(&out);
+}
+
 static void so_is_one_of_the_library_that_ranks_are_given(void **state)
 {
     struct place *p = *state;
@@ -474,6 +487,7 @@ int main(void)
         IN_PLACE(a_mistyped_variable_is_told_of),
         IN_PLACE(so_is_another_name_of_an_option),
         IN_PLACE(so_is_one_that_says_how_large_a_gang_is),
+        IN_PLACE(so_is_one_that_agents_read),
         IN_PLACE(so_is_one_of_the_library_that_ranks_are_given),
         IN_PLACE(what_an_outer_job_sets_is_no_mistake),
         IN_PLACE(a_variable_of_the_library_needs_x),

@@ -27,6 +27,7 @@ hb_ssh_la_SOURCES = \
     %D%/ssh_gang.c %D%/ssh_gang.h \
     %D%/keys.h %D%/ssh_keys.c %D%/ssh_keys.h \
     %D%/ssh_known.c %D%/ssh_known.h \
+    %D%/ssh_meter.c %D%/ssh_meter.h \
     %D%/ssh_proxy.c %D%/ssh_proxy.h \
     %D%/ssh_settings.c %D%/ssh_settings.h \
     %D%/ssh_steps.c \

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "bin/boot/ssh_channel.h"
+#include "bin/boot/ssh_meter.h"
 #include "bin/boot/ssh_words.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -44,6 +45,7 @@ struct hb_serve_session {
     int fd;
     int fd_owned; /* 0: libssh closes it */
     ssh_session ssh;
+    struct hb_ssh_meter meter;
     ssh_event poll;
     ssh_channel channel;
     struct event *read_event, *write_event, *timer;
@@ -279,6 +281,7 @@ static void hand_over(struct hb_serve_session *s)
 static int after(struct hb_serve_session *s)
 {
     if (!ssh_is_connected(s->ssh)
+        || hb_ssh_meter_is_over(&s->meter, s->ssh, HB_SSH_LOGIN_PACKETS)
         || (s->stage == STAGE_LOGIN && s->attempts > ATTEMPTS_MAX)) {
         hb_serve_session_drop(s);
         return 1;
@@ -360,6 +363,7 @@ static int make_session(struct hb_serve_session *s)
         return 0;
     }
     s->fd_owned = 0;
+    hb_ssh_meter_watch(&s->meter, s->ssh);
     s->server_callbacks = (struct ssh_server_callbacks_struct){
         .userdata = s,
         .auth_none_function = on_none,

@@ -428,6 +428,29 @@ END
     says_not '\^\[|M-|^spoofed'
 }
 
+# libssh answers each of these by itself.
+@test "a client that asks without end and reads no answers is hung up on" {
+    need python3
+    serve_more 1 --port 2001 --login-timeout 600
+    run pod 0 timeout -s KILL "$HB_LIMIT" python3 -c '
+import socket
+s = socket.create_connection(("10.77.0.2", 2001))
+s.sendall(b"SSH-2.0-x\r\n")
+flood = bytes.fromhex("0000000c0ac800000000000000000000") * 4096
+sent = 0
+try:
+    while sent < 256 << 20:
+        sent += s.send(flood)
+    print("is let on")
+except OSError:
+    print("hung up on")'
+    says '^hung up on$'
+    run pod_hb --port 2001 -H pod-1 hostname
+    ended_with 0
+    is_sanitized || [ "$(pod 1 sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' \
+        "/proc/$(pod 1 cat /run/more.pid)/status")" -lt 32768 ]
+}
+
 @test "a flood of logins does not keep others out" {
     serve_more 1 --port 2001 --max-logins 8
     pod 2 timeout -s KILL "$HB_LIMIT" bash -c 'touch /run/flooding

@@ -8,6 +8,7 @@
 
 #include "bin/boot/ssh_way.h"
 
+#include <libssh/server.h> /* messages of the other end */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,13 @@ static int set_options(struct hb_ssh_boot *b, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
+/* libssh refuses what is left to it, and keeps without end what nobody has
+ * said to leave to it. */
+static int leave_to_libssh(ssh_session session, ssh_message message, void *arg)
+{
+    return 1;
+}
+
 int hb_ssh_begin(struct hb_ssh_boot *b)
 {
     struct hpcboot_error err = {0};
@@ -100,6 +108,7 @@ int hb_ssh_begin(struct hb_ssh_boot *b)
         hb_ssh_fail(b, &err);
         return -1;
     }
+    ssh_set_message_callback(b->session, leave_to_libssh, NULL);
     ssh_set_blocking(b->session, 0);
     return 1;
 }

@@ -766,6 +766,34 @@ by_authority() {
     says '^echoed'
 }
 
+# ssh_opens WORD...: the fake of that name is what answers.
+ssh_opens() {
+    pkg-config --exists libssh || skip 'no libssh to build a server with'
+    # shellcheck disable=SC2046  # several words
+    [ -x "$F/ssh_opens" ] || "${cc[@]}" -pthread -o "$F/ssh_opens" \
+        "$fakes/ssh_opens.c" $(pkg-config --cflags --libs libssh)
+    echo "ProxyCommand exec $F/ssh_opens $F/keys/host $*" > "$HOME/.ssh/config"
+}
+# memory COMMAND...: and the most that it had of it.
+memory() {
+    timeout -s KILL "$HB_LIMIT" python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:])
+print("MiB", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)' "$@"
+}
+memory_is_below() { # MIB
+    is_sanitized || [ "$(sed -n 's/^MiB //p' <<< "$output")" -lt "$1" ] ||
+        says_not '^MiB'
+}
+
+@test "what a host asks for in its turn is refused, and not kept" {
+    need python3
+    ssh_opens 4000 30000
+    run -0 memory "$drive" --pin --prefix "$F/prefix" 127.0.0.1
+    says '^data done'
+    says '^closed'
+    memory_is_below 48
+}
+
 @test "a port that accepts and says nothing" {
     listener silent 'push @keep, $c'
     run -0 drive silent --timeout 300

@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "bin/boot/ssh_exit.h"
+#include "bin/boot/ssh_meter.h"
 #include "bin/boot/ssh_proxy.h"
 #include "bin/boot/ssh_words.h"
 #include "lib/base/clock.h"
@@ -40,6 +41,8 @@
 
 #define ROUNDS 32 /* libssh reads 4 KiB in each; then others get their turn */
 #define QUEUE_BYTES (512 * 1024) /* encrypted and waiting for the socket */
+#define PACKET_BYTES 32 /* of one, besides what is in it */
+#define QUEUE_PACKETS (4 * QUEUE_BYTES / PACKET_BYTES) /* with libssh's own */
 #define PIECE_BYTES (16 * 1024) /* on the stack, which may be small */
 #define EXIT_NOT_SAID 255 /* as a client shows an end without a status */
 #define SHELL_SIGNAL 128 /* a shell adds the number of the signal */
@@ -48,6 +51,7 @@
 struct ssh_chan {
     struct hb_channel ch;
     struct hb_ssh_parts parts;
+    struct hb_ssh_meter meter;
     ssh_event poll;
     struct event *read_event, *write_event, *look_event, *linger_event;
     struct ssh_channel_callbacks_struct callbacks;
@@ -57,6 +61,7 @@ struct ssh_chan {
     int want_write;  /* the callee waits for `writable` */
     int in_kex;      /* keys are being exchanged anew: libssh takes nothing */
     int over, reported, lingering;
+    int given_up;    /* libssh reads and writes nothing any more */
     int depth, closing;
     hb_ssh_chatter chatter;
     void (*chatter_ended)(void *arg);
@@ -72,6 +77,11 @@ static void free_event(struct event **event)
         event_free(*event);
         *event = NULL;
     }
+}
+
+static int is_alive(const struct ssh_chan *c)
+{
+    return !c->given_up && ssh_is_connected(c->parts.session);
 }
 
 static void keep_lingering(struct ssh_chan *c)
@@ -174,7 +184,7 @@ static void end_politely(struct ssh_chan *c)
     }
     c->chatter = NULL;
     c->chatter_ended = NULL;
-    if (ssh_is_connected(c->parts.session)) {
+    if (is_alive(c)) {
         if (c->parts.exit->status < 0 && !c->parts.exit->signal) {
             /* A login shell that waits for something in its start-up files
              * does not look at its input. An agent cares for the end of its
@@ -184,7 +194,7 @@ static void end_politely(struct ssh_chan *c)
         ssh_channel_send_eof(c->parts.channel);
         ssh_channel_close(c->parts.channel);
     }
-    if (!ssh_is_connected(c->parts.session) || !write_pending(c)) {
+    if (!is_alive(c) || !write_pending(c)) {
         destroy(c);
         return;
     }
@@ -200,7 +210,7 @@ void hb_ssh_channels_end(void)
     while (lingering) {
         int left_ms = (int)hb_deadline_left_ms(deadline);
 
-        if (left_ms > 0 && ssh_is_connected(lingering->parts.session)) {
+        if (left_ms > 0 && is_alive(lingering)) {
             (void)ssh_blocking_flush(lingering->parts.session, left_ms);
         }
         destroy(lingering);
@@ -217,7 +227,10 @@ static void say_how(const struct ssh_chan *c, struct hpcboot_error *err)
     } else if (e->status >= 0) {
         hb_fail(err, HPCBOOT_ERR_CLOSED,
                 "the remote command exited with status %d", e->status);
-    } else if (!ssh_is_connected(c->parts.session)) {
+    } else if (c->given_up) {
+        hb_fail(err, HPCBOOT_ERR_CLOSED, "the SSH connection was given up: the "
+                "other end " HB_SSH_METER_WORDS);
+    } else if (!is_alive(c)) {
         hb_fail(err, HPCBOOT_ERR_CLOSED, "the SSH connection was lost: %s",
                 hb_ssh_words(c->parts.session));
     } else {
@@ -321,7 +334,7 @@ static int room(const struct ssh_chan *c)
 /* After anything that may have moved bytes. */
 static void look(struct ssh_chan *c)
 {
-    int alive = ssh_is_connected(c->parts.session);
+    int alive = is_alive(c);
 
     if (hand_on(c)) {
         return;
@@ -360,10 +373,14 @@ static void move_bytes(struct ssh_chan *c)
     for (int i = 0; i < ROUNDS; i++) {
         int rc = ssh_event_dopoll(c->poll, 0);
 
-        if (rc == SSH_AGAIN || rc == SSH_ERROR
-            || !ssh_is_connected(c->parts.session)) {
-            return;
+        if (rc == SSH_AGAIN || rc == SSH_ERROR || !is_alive(c)) {
+            break;
         }
+    }
+    if (hb_ssh_meter_is_over(&c->meter, c->parts.session, QUEUE_PACKETS)) {
+        c->given_up = 1;
+        event_del(c->read_event);
+        event_del(c->write_event);
     }
 }
 
@@ -375,7 +392,7 @@ static void socket_cb(evutil_socket_t fd, short what, void *arg)
     move_bytes(c);
     if (!c->lingering) {
         look(c);
-    } else if (!ssh_is_connected(c->parts.session) || !write_pending(c)) {
+    } else if (!is_alive(c) || !write_pending(c)) {
         destroy(c);
     } else {
         event_add(c->write_event, NULL);
@@ -397,7 +414,7 @@ static ssize_t chan_write(struct hb_channel *ch, const void *data,
     struct ssh_chan *c = (struct ssh_chan *)ch;
     size_t done = 0;
 
-    if (!ssh_is_connected(c->parts.session)
+    if (!is_alive(c)
         || ssh_channel_is_closed(c->parts.channel)) {
         return HPCBOOT_ERR_CLOSED;
     }
@@ -415,7 +432,8 @@ static ssize_t chan_write(struct hb_channel *ch, const void *data,
             return HPCBOOT_ERR_CLOSED;
         }
         done += (size_t)took;
-        c->queued = write_pending(c) ? c->queued + (size_t)took : 0;
+        c->queued = write_pending(c)
+            ? c->queued + (size_t)took + PACKET_BYTES : 0;
         c->in_kex = (size_t)took < n;
     }
     c->want_write = done < len;
@@ -479,6 +497,7 @@ static int join_libssh(struct ssh_chan *c, struct hpcboot_error *err)
     c->callbacks.userdata = c;
     c->callbacks.channel_data_function = on_data;
     ssh_callbacks_init(&c->callbacks);
+    hb_ssh_meter_watch(&c->meter, c->parts.session);
     c->poll = ssh_event_new();
     if (!c->parts.exit) {
         c->parts.exit = hb_ssh_exit_hear(c->parts.channel);
@@ -524,7 +543,7 @@ void hb_ssh_channel_stderr(struct hb_channel *ch, const char *text,
     size_t window = ssh_channel_window_size(c->parts.channel);
 
     len = len < window ? len : window;
-    if (ssh_is_connected(c->parts.session) && len > 0) {
+    if (is_alive(c) && len > 0) {
         (void)ssh_channel_write_stderr(c->parts.channel, text, (uint32_t)len);
         event_active(c->look_event, EV_TIMEOUT, 1);
     }
@@ -535,7 +554,7 @@ void hb_ssh_channel_exit(struct hb_channel *ch, int status)
     struct ssh_chan *c = (struct ssh_chan *)ch;
 
     c->parts.exit->status = status < 0 ? EXIT_NOT_SAID : status;
-    if (ssh_is_connected(c->parts.session) && status >= 0) {
+    if (is_alive(c) && status >= 0) {
         (void)ssh_channel_request_send_exit_status(c->parts.channel, status);
     }
 }

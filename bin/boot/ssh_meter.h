@@ -7,6 +7,8 @@
 
 /* A login sends a dozen packets in all. */
 #define HB_SSH_LOGIN_PACKETS 1024
+/* What is said of a host whose session is over by this. */
+#define HB_SSH_METER_WORDS "asks without end and reads none of the answers"
 
 struct hb_ssh_meter {
     struct ssh_counter_struct packets;

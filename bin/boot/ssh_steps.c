@@ -109,6 +109,7 @@ int hb_ssh_begin(struct hb_ssh_boot *b)
         return -1;
     }
     ssh_set_message_callback(b->session, leave_to_libssh, NULL);
+    hb_ssh_meter_watch(&b->meter, b->session);
     ssh_set_blocking(b->session, 0);
     return 1;
 }

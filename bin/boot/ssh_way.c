@@ -277,6 +277,17 @@ static void quick_ack(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
+/* A step has read, and waits for more. */
+static void look_at_socket(struct hb_ssh_boot *b)
+{
+    if (hb_ssh_meter_is_over(&b->meter, b->session, HB_SSH_LOGIN_PACKETS)) {
+        hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s %s", b->address,
+                     HB_SSH_METER_WORDS);
+    } else if (ssh_get_poll_flags(b->session) & SSH_WRITE_PENDING) {
+        event_add(b->write_event, NULL);
+    }
+}
+
 typedef int (*step_fn)(struct hb_ssh_boot *b);
 
 void hb_ssh_step(struct hb_ssh_boot *b)
@@ -295,9 +306,8 @@ void hb_ssh_step(struct hb_ssh_boot *b)
         quick_ack(b->fd);
         rc = steps[boot->stage](b);
     } while (rc > 0);
-    if (rc == 0 && b->session
-        && (ssh_get_poll_flags(b->session) & SSH_WRITE_PENDING)) {
-        event_add(b->write_event, NULL);
+    if (rc == 0 && b->session) {
+        look_at_socket(b);
     }
     hb_boot_leave(boot);
 }

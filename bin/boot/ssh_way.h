@@ -8,6 +8,7 @@
 #include "bin/boot/boot_impl.h"
 #include "bin/boot/ssh_auth.h"
 #include "bin/boot/ssh_exit.h"
+#include "bin/boot/ssh_meter.h"
 #include "bin/boot/ssh_settings.h"
 
 /* The three files of the SSH way: ssh_way.c has its life and drives it,
@@ -26,6 +27,7 @@ struct hb_ssh_boot {
     int fd;
     int fd_owned; /* 0: libssh closes it */
     ssh_session session;
+    struct hb_ssh_meter meter;
     ssh_channel channel;
     struct hb_ssh_exit *exit; /* of the agent, in `channel` */
     int exec_asked;

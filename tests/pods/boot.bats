@@ -794,6 +794,26 @@ memory_is_below() { # MIB
     memory_is_below 48
 }
 
+# libssh answers each of these by itself, before the host key is seen.
+@test "a host that asks without end and reads no answers is hung up on" {
+    need python3
+    listener flood 'local $SIG{PIPE} = "IGNORE"; push @keep, $c;
+        my $p = pack("H*", "0000000c0ac8" . "00" x 10) x 4096;
+        my $n = syswrite $c, "SSH-2.0-x\r\n";
+        while ($n < 256 << 20) { $n += syswrite($c, $p) || last }'
+    run -0 memory "$drive" --port "$(port flood)" --timeout 60000 127.0.0.1
+    says '^failed host key: 127.0.0.1: .*asks without end and reads none'
+    memory_is_below 48
+}
+
+@test "a host that does so when it runs a command is hung up on" {
+    need python3
+    ssh_opens 400000 1 deaf
+    run -0 memory "$drive" --pin --prefix "$F/prefix" 127.0.0.1
+    says '^closed the SSH connection was given up: .*reads none'
+    memory_is_below 64
+}
+
 @test "a port that accepts and says nothing" {
     listener silent 'push @keep, $c'
     run -0 drive silent --timeout 300

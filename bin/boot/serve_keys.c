@@ -433,30 +433,29 @@ void hb_serve_keys_close(struct hb_serve_keys *keys)
     free(keys);
 }
 
-/* 1, once: `path`, if there is one, is not the file that it was. One that is
- * gone leaves what was read of it in force. */
-static int has_changed(const char *path, struct stat *known)
+/* `path`, if there is one, is not the file that it was. One that is gone leaves
+ * what was read of it in force. */
+static int has_changed(const char *path, const struct stat *known,
+                       struct stat *now)
 {
-    struct stat st;
-    int has = path && stat(path, &st) == 0 && !hb_ssh_is_same_file(&st, known);
-
-    if (has) {
-        *known = st;
-    }
-    return has;
+    return path && stat(path, now) == 0 && !hb_ssh_is_same_file(now, known);
 }
 
+/* A file that has no key has none until it is written again, and is not looked
+ * at before. What else keeps from using it may pass. */
 static void refresh_authorized(struct hb_serve_keys *keys)
 {
     struct key_set *set = &keys->set;
     struct authorized fresh = {0};
     struct hpcboot_error err = {0};
+    struct stat st;
 
-    if (!has_changed(set->others.path, &set->others.stat)) {
+    if (!has_changed(set->others.path, &set->others.stat, &st)) {
         return;
     }
     if (read_authorized(&fresh, set->others.path, set->others.placed, &err) == 0
         && !set->own && fresh.n == 0) {
+        set->others.stat = st;
         (void)hb_fail(&err, HPCBOOT_ERR_NOT_FOUND, "no key in %s", fresh.path);
     }
     if (err.code < 0) {
@@ -471,16 +470,34 @@ static void refresh_authorized(struct hb_serve_keys *keys)
            fresh.n == 1 ? "" : "s", fresh.path);
 }
 
+static int has_no_key(const struct hb_serve_keys *keys)
+{
+    const struct hb_serve_config *config = keys->config;
+    const char *path = keys->set.path;
+    struct key_set set = {0};
+    struct hb_secret gang = {0};
+    int placed = hb_gang_key_is_placed(path, config->key, config->home);
+    int rc = take_private(&set, path, placed, &gang, NULL);
+
+    destroy_set(&set);
+    hb_secret_free(&gang);
+    return rc == HPCBOOT_ERR_PARSE;
+}
+
 void hb_serve_keys_refresh(struct hb_serve_keys *keys)
 {
     struct key_set fresh = {0};
     struct hpcboot_error err = {0};
+    struct stat st;
 
     refresh_authorized(keys);
-    if (!has_changed(keys->set.path, &keys->set.stat)) {
+    if (!has_changed(keys->set.path, &keys->set.stat, &st)) {
         return;
     }
     if (make_set(&fresh, keys->config, keys->set.path, &err) < 0) {
+        if (has_no_key(keys)) {
+            keys->set.stat = st;
+        }
         hb_log(HB_WARN, "the key has changed and cannot be used, the one read "
                "before stays: %s", err.text);
         return;

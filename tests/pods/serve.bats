@@ -725,6 +725,25 @@ key_made_anew() { # [COMMAND...]
     says_not 'made anew'
 }
 
+@test "a key that changes while something else is missing is taken later" {
+    pod 1 bash -c 'mkdir -p /run/k2 && cp /root/.ssh/id_ed25519 /run/k2/ &&
+        cat > /run/let-in' < "$F/stranger.pub"
+    serve_more 1 --port 2013 --key /run/k2 --authorized-keys /run/let-in
+    rm -f "$F/new" "$F/new.pub"
+    ssh-keygen -q -t ed25519 -N '' -f "$F/new"
+    pod 1 bash -c 'mv /run/let-in /run/away
+        cp "$0" /run/k2/new && mv /run/k2/new /run/k2/id_ed25519' "$F/new"
+    run pod_hb --port 2013 --identity "$F/new" -H pod-1 hostname
+    ended_with 75
+    pod 1 mv /run/away /run/let-in
+    run pod_hb --port 2013 --identity "$F/new" -H pod-1 hostname
+    rm "$F/new" "$F/new.pub"
+    ended_with 0
+    says '^pod-1$'
+    output=$(pod 1 cat /run/more.log)
+    says 'the one read before stays: --authorized-keys: cannot open'
+}
+
 @test "a job that runs does not need the mounted key" {
     rm -f "$F/up"
     pod_hb -H pod-1 bash -c 'echo up > '"$F/up"'

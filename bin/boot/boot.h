@@ -153,9 +153,9 @@ void hb_boot_proven(const struct hb_boot *boot);
 
 /* Whether another member of the gang could log in to a host as this one would,
  * knowing no more than its name, user and port: no named key, no other name,
- * proxy or file of host keys comes from ssh_config, and host keys are few
- * enough to be handed on. 0: only this host can. On 1 *user_out (free()
- * it) and *port_out (0: the usual one) are those to use. */
+ * proxy or file of host keys comes from ssh_config, and host keys can be read
+ * and are few enough to be handed on. 0: only this host can. On 1 *user_out
+ * (free() it) and *port_out (0: the usual one) are those to use. */
 int hb_boot_by_others(const struct hb_boot_config *config,
                       const struct hb_boot_target *target, char **user_out,
                       int *port_out);

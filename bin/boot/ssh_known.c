@@ -55,30 +55,53 @@ int hb_ssh_is_same_file(const struct stat *a, const struct stat *b)
         && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static int says_nothing(int sys_errno)
+{
+    return sys_errno == ENOENT || sys_errno == ENOTDIR || sys_errno == EACCES;
+}
+
 /* One that is not there, is no file, or is not for this user says nothing, as
- * with ssh. What one would say that cannot be read now is not known. */
+ * with ssh. What one would say that cannot be read now is not known; what it
+ * said before stays. */
 static int refresh(struct kept *k, struct hpcboot_error *err)
 {
     struct hpcboot_error why = {0};
-    struct stat st;
-    int is_file = stat(k->path, &st) == 0 && S_ISREG(st.st_mode);
+    struct stat st = {0};
+    char *text = NULL;
+    size_t len = 0;
+    int rc = HPCBOOT_OK;
 
-    if (is_file && k->text && hb_ssh_is_same_file(&k->st, &st)) {
+    if (stat(k->path, &st) < 0 && !says_nothing(errno)) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s",
+                             k->path);
+    }
+    if (k->text && hb_ssh_is_same_file(&k->st, &st)) {
         return HPCBOOT_OK;
+    }
+    if (S_ISREG(st.st_mode)) {
+        rc = hb_file_read(k->path, HB_KNOWN_FILE_MAX_BYTES, &text, &len, &why);
+    }
+    if (rc < 0 && rc != HPCBOOT_ERR_NOT_FOUND
+        && !says_nothing(why.sys_errno)) {
+        *err = why;
+        return rc;
     }
     free(k->text);
-    k->text = NULL;
-    k->len = 0;
-    if (is_file && hb_file_read(k->path, HB_KNOWN_FILE_MAX_BYTES, &k->text,
-                                &k->len, &why) == HPCBOOT_OK) {
-        k->st = st;
-    }
-    if (why.code == HPCBOOT_OK || why.code == HPCBOOT_ERR_NOT_FOUND
-        || why.sys_errno == EACCES) {
-        return HPCBOOT_OK;
-    }
-    *err = why;
-    return why.code;
+    k->text = text;
+    k->len = len;
+    k->st = st;
+    return HPCBOOT_OK;
+}
+
+int hb_ssh_known_text(const char *path, const char **text_out, size_t *len_out,
+                      struct hpcboot_error *err)
+{
+    struct kept *k = find(path);
+    int rc = refresh(k, err);
+
+    *text_out = k->text;
+    *len_out = k->len;
+    return rc;
 }
 
 int hb_ssh_known_scan(const struct hb_strv *paths,
@@ -88,12 +111,13 @@ int hb_ssh_known_scan(const struct hb_strv *paths,
     int rc = HPCBOOT_OK;
 
     for (size_t i = 0; i < paths->n; i++) {
-        struct kept *k = find(paths->v[i]);
-        int one = refresh(k, err);
+        const char *text;
+        size_t len;
+        int one = hb_ssh_known_text(paths->v[i], &text, &len, err);
 
         rc = one < 0 ? one : rc;
-        if (k->text) {
-            hb_known_scan(k->text, k->len, k->path, query, known);
+        if (text) {
+            hb_known_scan(text, len, paths->v[i], query, known);
         }
     }
     return rc;

@@ -9,10 +9,16 @@
 /* Adds what these known_hosts files say (lib/trust/knownhosts.h); `known`
  * starts as all zeros. A file is read once, and again when it has changed,
  * whatever the number of hosts that are asked about. Negative: one that is
- * there cannot be read, and was left out. Loop thread only. */
+ * there cannot be read, and only what it said before counts. Loop thread only.
+ */
 int hb_ssh_known_scan(const struct hb_strv *paths,
                       const struct hb_known_query *query,
                       struct hb_known *known, struct hpcboot_error *err);
+
+/* What one of them says, borrowed until the next call; NULL: nothing. Negative:
+ * it cannot be read now, and this is what it said before. */
+int hb_ssh_known_text(const char *path, const char **text_out, size_t *len_out,
+                      struct hpcboot_error *err);
 
 /* Whether a file of RevokedHostKeys has this key, in base64: its line, or 0.
  * Negative: that cannot be said, since it cannot be read or is a key

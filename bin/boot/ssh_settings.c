@@ -20,12 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/boot/remote.h"
 #include "bin/boot/ssh_conf.h"
-#include "lib/base/fd.h"
+#include "bin/boot/ssh_known.h"
 #include "lib/base/str.h"
 #include "lib/trust/gangkey.h"
 #include "lib/trust/keyfile.h"
@@ -486,14 +485,19 @@ void hb_ssh_settings_destroy(struct hb_ssh_settings *s)
  * be contradicted. */
 static int known_by_others(const struct hb_ssh_settings *s)
 {
-    off_t sum = 0;
+    size_t sum = 0;
 
     for (size_t i = 0; i < s->known_files.n; i++) {
-        struct stat st;
+        struct hpcboot_error unread;
+        const char *text;
+        size_t len;
 
-        sum += stat(s->known_files.v[i], &st) == 0 ? st.st_size + 1 : 0;
+        if (hb_ssh_known_text(s->known_files.v[i], &text, &len, &unread) < 0) {
+            return 0;
+        }
+        sum += len + 1;
     }
-    return !s->known_said && sum < (off_t)HB_BOOT_KNOWN_MAX;
+    return !s->known_said && sum < HB_BOOT_KNOWN_MAX;
 }
 
 int hb_ssh_by_others(const struct hb_boot_config *config,
@@ -532,16 +536,16 @@ void hb_ssh_known_hosts(const struct hb_boot_config *config,
         return;
     }
     for (size_t i = 0; i < s.known_files.n; i++) {
-        char *text = NULL;
-        size_t len = 0;
+        struct hpcboot_error unread;
+        const char *text;
+        size_t len;
 
-        if (hb_file_read(s.known_files.v[i], HB_BOOT_KNOWN_MAX, &text, &len,
-                         NULL) == HPCBOOT_OK
-            && out->len + len < HB_BOOT_KNOWN_MAX) {
+        /* One that cannot be read any more: as hb_ssh_by_others saw it. */
+        (void)hb_ssh_known_text(s.known_files.v[i], &text, &len, &unread);
+        if (text && out->len + len < HB_BOOT_KNOWN_MAX) {
             hb_buf_put_raw(out, text, len);
             hb_buf_put_raw(out, "\n", 1);
         }
-        free(text);
     }
     hb_ssh_settings_destroy(&s);
 }

@@ -16,7 +16,7 @@ EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/b
 
 check_PROGRAMS += tests/cli/sshsays
 tests_cli_sshsays_SOURCES = tests/cli/sshsays.c bin/boot/ssh_settings.c \
-    bin/boot/ssh_conf.c
+    bin/boot/ssh_conf.c bin/boot/ssh_known.c
 tests_cli_sshsays_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 tests_cli_sshsays_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
 

@@ -182,6 +182,16 @@ END
     says '^proxy fe80::1%eth0$'
 }
 
+@test "others log in where all that is known of host keys can be read" {
+    echo 'User joe' > "$HOME/.ssh/config"
+    usual h
+    says '^byothers joe 0$'
+    ln -s known_hosts "$HOME/.ssh/known_hosts"
+    usual h
+    says '^user joe$'
+    says_not '^byothers'
+}
+
 @test "known_hosts of passwd's home counts too where HOME is another" {
     local home
     home=$(getent passwd "$(id -u)" | cut -d: -f6)

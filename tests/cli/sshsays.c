@@ -6,7 +6,8 @@
  *   sshsays FILE HOST [USER [PORT]]
  *
  * Lines "keyword value", those of files with their letters replaced; or
- * "refused TEXT". FILE "usual": those of HOME. Empty USER or PORT 0: not asked
+ * "refused TEXT"; "byothers USER PORT" where other hosts may start agents
+ * there. FILE "usual": those of HOME. Empty USER or PORT 0: not asked
  * for. */
 #include "config.h"
 
@@ -49,6 +50,8 @@ int main(int argc, char **argv)
     struct hb_boot_target target = {.host = argc > 2 ? argv[2] : "localhost"};
     struct hb_ssh_settings settings;
     struct hpcboot_error err = {0};
+    char *user;
+    int port;
 
     if (argc > 1 && !hb_streq(argv[1], "usual")) {
         config.ssh_config = argv[1];
@@ -61,6 +64,10 @@ int main(int argc, char **argv)
         return 0;
     }
     print(&settings);
+    if (hb_ssh_by_others(&config, &target, &user, &port)) {
+        printf("byothers %s %d\n", user, port);
+        free(user);
+    }
     hb_ssh_settings_destroy(&settings);
     return 0;
 }

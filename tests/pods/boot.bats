@@ -280,6 +280,16 @@ listener() {
     done
 }
 
+@test "a known_hosts that cannot even be looked at is no unknown host" {
+    rm "$HOME/.ssh/known_hosts"
+    ln -s known_hosts "$HOME/.ssh/known_hosts"
+    for mode in '' --pin; do
+        run -0 drive plain $mode
+        says "^failed host key: .*cannot be compared .*cannot read $HOME/.ssh/known_hosts: Too many levels"
+        says_not 'keyscan|^unverified'
+    done
+}
+
 @test "a host known by another type of key is not pinned" {
     key ecdsa -t ecdsa
     echo "[127.0.0.1]:$(port plain) $(cut -d' ' -f1,2 "$F/keys/ecdsa.pub")" \

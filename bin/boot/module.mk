@@ -19,6 +19,7 @@ hb_ssh_la_SOURCES = \
     %D%/serve.c %D%/serve.h %D%/serve_impl.h \
     %D%/serve_agent.c %D%/serve_keys.c %D%/serve_session.c \
     %D%/ssh_advice.c %D%/ssh_advice.h \
+    %D%/ssh_agent.c %D%/ssh_agent.h \
     %D%/ssh_auth.c %D%/ssh_auth.h \
     %D%/ssh_channel.c %D%/ssh_channel.h \
     %D%/ssh_conf.c %D%/ssh_conf.h \

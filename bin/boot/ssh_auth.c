@@ -8,26 +8,21 @@
  * many are offered, and where there is an agent some attempts are left for it.
  *
  * libssh talks to ssh-agent in a blocking way: an agent that asks its owner
- * before each signature makes the loop wait for that. One that never answers,
- * as a forwarded one whose other end is gone, would hold it for ever; so it is
- * asked for its keys beforehand, once. */
+ * before each signature makes the loop wait for that, within the limits of
+ * ssh_agent.c. */
 #include "config.h"
 
 #include "bin/boot/ssh_auth.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "bin/boot/ssh_agent.h"
 #include "bin/boot/ssh_keys.h"
 #include "bin/boot/ssh_trust.h"
 #include "bin/boot/ssh_words.h"
-#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
@@ -36,7 +31,7 @@
 #define OFFERS_MAX 5        /* one below the default of MaxAuthTries */
 #define OFFERS_WITH_AGENT 3 /* leaves some for the agent's keys */
 #define KEYS_MAX 64
-#define AGENT_MS 2000 /* an agent lists its keys in a moment */
+#define AGENT_SHARE(ms) ((ms) / 4 * 3) /* leaves time for what is tried then */
 
 enum phase {
     PHASE_SERVICE, PHASE_KEYS, PHASE_AGENT, PHASE_MORE_KEYS, PHASE_NONE,
@@ -54,6 +49,7 @@ struct hb_ssh_auth {
     size_t n_secrets;
     const struct hb_boot_config *config;
     const char *agent;      /* the socket of one to ask, or NULL */
+    struct hb_ssh_agent *way; /* to it, while it is asked */
     enum phase phase;
     size_t next;            /* of keys */
     struct hb_str refused;  /* what was offered in vain */
@@ -212,6 +208,7 @@ void hb_ssh_auth_destroy(struct hb_ssh_auth *auth)
     for (size_t i = 0; i < auth->n_secrets; i++) {
         hb_secret_free(&auth->secrets[i]);
     }
+    hb_ssh_agent_close(auth->way);
     hb_str_destroy(&auth->refused);
     hb_str_destroy(&auth->unusable);
     free(auth);
@@ -374,56 +371,39 @@ static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
     return SSH_AUTH_DENIED;
 }
 
-/* The first byte of its answer, whatever it is. */
-static int lists_keys(const char *path)
+static void no_agent(struct hb_ssh_auth *auth)
 {
-    static const unsigned char ask[] = {0, 0, 0, 1, 11}; /* of the protocol */
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    unsigned char byte;
-    int n = -1;
-
-    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0
-        && send(fd, ask, sizeof ask, MSG_NOSIGNAL) == (ssize_t)sizeof ask) {
-        do {
-            n = poll(&p, 1, AGENT_MS);
-        } while (n < 0 && errno == EINTR);
-    }
-    n = n > 0 && recv(fd, &byte, 1, 0) == 1;
-    hb_fd_close(&fd);
-    return n;
-}
-
-static int agent_answers(const char *path)
-{
-    static char *asked; /* all logins have the same one, as a rule */
-    static int answered;
-
-    if (!hb_streq(asked, path)) {
-        free(asked);
-        asked = hb_xstrdup(path);
-        answered = lists_keys(path);
-    }
-    return answered;
+    note_unusable(auth, auth->agent, "no ssh-agent answers there");
+    auth->agent = NULL;
 }
 
 static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
 {
     int rc;
 
-    if (auth->agent && !agent_answers(auth->agent)) {
-        note_unusable(auth, auth->agent, "no ssh-agent answers there");
-        auth->agent = NULL;
+    if (auth->agent && !auth->way) {
+        auth->way = hb_ssh_agent_open(auth->agent,
+                                      AGENT_SHARE(
+                                          auth->config->connect_timeout_ms),
+                                      session);
     }
-    if (!auth->agent) {
+    if (!auth->way) {
+        if (auth->agent) {
+            no_agent(auth);
+        }
         return SSH_AUTH_DENIED;
     }
     rc = unless_gone(session, ssh_userauth_agent(session, NULL));
-    if (rc != SSH_AUTH_AGAIN && rc != SSH_AUTH_SUCCESS) {
+    if (rc == SSH_AUTH_AGAIN) {
+        return rc;
+    }
+    if (hb_ssh_agent_is_silent(auth->way)) {
+        no_agent(auth);
+    } else if (rc != SSH_AUTH_SUCCESS) {
         note_refused(auth, "the keys of ssh-agent");
     }
+    hb_ssh_agent_close(auth->way);
+    auth->way = NULL;
     return rc == SSH_AUTH_ERROR && ssh_is_connected(session) ? SSH_AUTH_DENIED
                                                              : rc;
 }

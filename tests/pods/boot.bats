@@ -699,6 +699,22 @@ by_authority() {
     says '^failed authenticate: .*no private key to log in with as root'
 }
 
+@test "an ssh-agent that lists its keys and never signs is not waited for" {
+    perl -MIO::Socket::UNIX -MMIME::Base64 -e '
+        my $s = IO::Socket::UNIX->new(Listen => 9, Local => "held") or die;
+        my $blob = decode_base64($ARGV[0]);
+        my $keys = pack "CNN/a*N/a*", 12, 1, $blob, "me";
+        my $c = $s->accept; sysread $c, my $ask, 5;
+        syswrite $c, pack("N/a*", $keys);
+        my @all = $c; while (1) { push @all, $s->accept() }' \
+        "$(cut -d' ' -f2 "$F/keys/me.pub")" 3>&- &
+    echo $! > held.pid
+    wait_until test -S held
+    cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
+    SSH_AUTH_SOCK=$PWD/held run -0 drive plain --timeout 2000
+    says "^failed authenticate: .*$PWD/held: no ssh-agent answers there"
+}
+
 @test "a uid without a passwd entry and without HOME logs in" {
     local uid=54321 port dir
     port=$(port plain)

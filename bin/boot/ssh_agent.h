@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_BOOT_SSH_AGENT_H
+#define HB_BOOT_SSH_AGENT_H
+
+#include <libssh/libssh.h>
+
+/* The way of one login to ssh-agent. */
+struct hb_ssh_agent;
+
+/* Lets `session` talk to the agent at `path`, which has `limit_ms` for each
+ * signature (0: the usual limit). NULL: nobody is there, or none has answered
+ * lately. Loop thread only. */
+struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
+                                       ssh_session session);
+/* Whether the agent has hung up, or did not answer in time. */
+int hb_ssh_agent_is_silent(const struct hb_ssh_agent *agent);
+void hb_ssh_agent_close(struct hb_ssh_agent *agent); /* NULL-safe */
+
+#endif

@@ -7,6 +7,9 @@
  * each question on, waits for the answer as long as is right for that
  * question, and hangs up on libssh when none comes.
  *
+ * libssh offers all keys that an agent lists; where only some of them are to
+ * be offered, as with IdentitiesOnly, the list is cut to those.
+ *
  * An agent that has not answered is left alone for a while, so that a gang of
  * many hosts does not wait for it as many times.
  *
@@ -30,8 +33,13 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
+#include "lib/trust/base64.h"
 
-#define LIST_KEYS 11 /* SSH_AGENTC_REQUEST_IDENTITIES, draft-miller-ssh-agent */
+/* Of draft-miller-ssh-agent. */
+#define LIST_KEYS 11 /* SSH_AGENTC_REQUEST_IDENTITIES */
+#define KEYS 12      /* SSH_AGENT_IDENTITIES_ANSWER: u32 count; blob, comment */
+#define TYPE_AT LENGTH_BYTES
+#define COUNT_AT (TYPE_AT + 1)
 #define LENGTH_BYTES 4
 #define MESSAGE_MAX_BYTES (256 * 1024 + LENGTH_BYTES) /* as OpenSSH has it */
 #define LIST_MS 2000   /* an agent lists its keys in a moment */
@@ -45,6 +53,8 @@ struct hb_ssh_agent {
     atomic_int silent;
     char *path;
     int sign_ms;
+    int chooses; /* passes on the keys of `only` alone */
+    struct hb_strv only;
     int agent_fd, fd; /* fd: our end of what libssh has for the agent */
 };
 
@@ -59,6 +69,7 @@ static void release(struct hb_ssh_agent *a)
     if (atomic_fetch_sub(&a->users, 1) == 1) {
         hb_fd_close(&a->agent_fd);
         hb_fd_close(&a->fd);
+        hb_strv_destroy(&a->only);
         free(a->path);
         free(a);
     }
@@ -119,13 +130,61 @@ static void limit(int fd, int ms)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
 }
 
+static int is_chosen(const struct hb_ssh_agent *a, struct hb_bytes key)
+{
+    struct hb_str text = HB_STR_INIT;
+    int found = 0;
+
+    hb_base64_encode(&text, key.data, key.len, 0);
+    for (size_t i = 0; i < a->only.n; i++) {
+        found |= hb_streq(a->only.v[i], hb_str_text(&text));
+    }
+    hb_str_destroy(&text);
+    return found;
+}
+
+/* An answer that lists keys is left with those that were chosen. */
+static void choose(const struct hb_ssh_agent *a, struct hb_buf *answer)
+{
+    struct hb_buf out;
+    uint32_t n, chosen = 0;
+
+    if (hb_buf_get_u8(answer) != KEYS) {
+        return;
+    }
+    hb_buf_init(&out, MESSAGE_MAX_BYTES);
+    hb_buf_put_u32(&out, 0);
+    hb_buf_put_u8(&out, KEYS);
+    hb_buf_put_u32(&out, 0);
+    for (n = hb_buf_get_u32(answer); n > 0 && !hb_buf_failed(answer); n--) {
+        struct hb_bytes key = hb_buf_get_blob(answer, MESSAGE_MAX_BYTES);
+        struct hb_bytes comment = hb_buf_get_blob(answer, MESSAGE_MAX_BYTES);
+
+        if (!hb_buf_failed(answer) && is_chosen(a, key)) {
+            hb_buf_put_blob(&out, key.data, key.len);
+            hb_buf_put_blob(&out, comment.data, comment.len);
+            chosen++;
+        }
+    }
+    hb_buf_patch_u32(&out, 0, (uint32_t)(out.len - LENGTH_BYTES));
+    hb_buf_patch_u32(&out, COUNT_AT, chosen);
+    hb_buf_destroy(answer);
+    *answer = out;
+}
+
 /* The question becomes its answer. */
 static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
 {
-    int lists = message->data[LENGTH_BYTES] == LIST_KEYS;
+    int lists = message->data[TYPE_AT] == LIST_KEYS;
 
     limit(a->agent_fd, lists ? LIST_MS : a->sign_ms);
-    return give(a->agent_fd, message) && take(a->agent_fd, message);
+    if (!give(a->agent_fd, message) || !take(a->agent_fd, message)) {
+        return 0;
+    }
+    if (lists && a->chooses) {
+        choose(a, message);
+    }
+    return 1;
 }
 
 static void *pass_on(void *arg)
@@ -193,6 +252,7 @@ static int is_left_alone(const char *path)
 }
 
 struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
+                                       const struct hb_strv *only,
                                        ssh_session session)
 {
     int ends[2], fd = is_left_alone(path) ? -1 : connect_to(path);
@@ -205,6 +265,10 @@ struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
     a = hb_xcalloc(1, sizeof *a);
     a->path = hb_xstrdup(path);
     a->sign_ms = limit_ms > 0 ? limit_ms : SIGN_MS;
+    a->chooses = only != NULL;
+    if (only) {
+        hb_strv_extend(&a->only, only->v);
+    }
     a->agent_fd = fd;
     a->fd = ends[0];
     if (!start_thread(a)

@@ -50,6 +50,7 @@ struct hb_ssh_auth {
     const struct hb_boot_config *config;
     const char *agent;      /* the socket of one to ask, or NULL */
     struct hb_ssh_agent *way; /* to it, while it is asked */
+    struct hb_strv named;   /* of its keys, with IdentitiesOnly */
     enum phase phase;
     size_t next;            /* of keys */
     struct hb_str refused;  /* what was offered in vain */
@@ -175,17 +176,33 @@ static void take_session(struct hb_ssh_auth *auth,
     explicit_bzero(&login, sizeof login);
 }
 
+static void choose_agent(struct hb_ssh_auth *auth)
+{
+    const struct hb_ssh_settings *settings = auth->settings;
+    const char *socket = settings->agent_socket ? settings->agent_socket
+                                                : getenv("SSH_AUTH_SOCK");
+
+    if (!settings->use_agent || !socket || !*socket) {
+        return;
+    }
+    if (settings->identities_only) {
+        hb_ssh_keys_public(&settings->identities, &settings->certificates,
+                           &auth->named);
+    }
+    if (!settings->identities_only || auth->named.n > 0) {
+        auth->agent = socket;
+    }
+}
+
 struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
                                        const struct hb_boot_config *config,
                                        const struct hb_secret *session)
 {
     struct hb_ssh_auth *auth = hb_xcalloc(1, sizeof *auth);
-    const char *socket = settings->agent_socket ? settings->agent_socket
-                                                : getenv("SSH_AUTH_SOCK");
 
     auth->settings = settings;
     auth->config = config;
-    auth->agent = settings->use_agent && socket && *socket ? socket : NULL;
+    choose_agent(auth);
     take_session(auth, session);
     for (size_t i = 0; i < settings->identities.n && auth->n_keys < KEYS_MAX;
          i++) {
@@ -209,6 +226,7 @@ void hb_ssh_auth_destroy(struct hb_ssh_auth *auth)
         hb_secret_free(&auth->secrets[i]);
     }
     hb_ssh_agent_close(auth->way);
+    hb_strv_destroy(&auth->named);
     hb_str_destroy(&auth->refused);
     hb_str_destroy(&auth->unusable);
     free(auth);
@@ -385,7 +403,8 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
         auth->way = hb_ssh_agent_open(auth->agent,
                                       AGENT_SHARE(
                                           auth->config->connect_timeout_ms),
-                                      session);
+                                      auth->settings->identities_only
+                                          ? &auth->named : NULL, session);
     }
     if (!auth->way) {
         if (auth->agent) {
@@ -400,7 +419,9 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
     if (hb_ssh_agent_is_silent(auth->way)) {
         no_agent(auth);
     } else if (rc != SSH_AUTH_SUCCESS) {
-        note_refused(auth, "the keys of ssh-agent");
+        note_refused(auth, auth->settings->identities_only
+                     ? "the keys of ssh-agent that are named"
+                     : "the keys of ssh-agent");
     }
     hb_ssh_agent_close(auth->way);
     auth->way = NULL;

@@ -139,6 +139,40 @@ int hb_ssh_key_import(const char *pem, ssh_key *out, const char **why_out)
     return why == NULL;
 }
 
+typedef int (*import_fn)(const char *path, ssh_key *key);
+
+static void add_public(struct hb_strv *out, import_fn import, const char *path)
+{
+    ssh_key key = NULL;
+    char *blob = NULL;
+
+    if (import(path, &key) == SSH_OK
+        && ssh_pki_export_pubkey_base64(key, &blob) == SSH_OK) {
+        hb_strv_push(out, blob);
+    }
+    ssh_string_free_char(blob);
+    ssh_key_free(key);
+}
+
+void hb_ssh_keys_public(const struct hb_strv *files,
+                        const struct hb_strv *certificates,
+                        struct hb_strv *out)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        char *beside = hb_xasprintf("%s.pub", files->v[i]);
+        char *cert = hb_xasprintf("%s-cert.pub", files->v[i]);
+
+        add_public(out, ssh_pki_import_pubkey_file, files->v[i]);
+        add_public(out, ssh_pki_import_pubkey_file, beside);
+        add_public(out, ssh_pki_import_cert_file, cert);
+        free(beside);
+        free(cert);
+    }
+    for (size_t i = 0; i < certificates->n; i++) {
+        add_public(out, ssh_pki_import_cert_file, certificates->v[i]);
+    }
+}
+
 static char *public_text(const char *pem, const char **why_out)
 {
     ssh_key key = NULL;

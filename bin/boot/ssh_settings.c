@@ -295,6 +295,7 @@ static int choose_identities(struct maker *m, struct hpcboot_error *err)
 {
     struct hb_ssh_settings *out = m->out;
 
+    out->identities_only = m->conf.identities_only;
     if (add_files(m, "CertificateFile", &m->conf.certificate_files,
                   &out->certificates, err) < 0) {
         return HPCBOOT_ERR_USAGE;

@@ -34,6 +34,7 @@ struct hb_ssh_settings {
     struct hb_strv identities;
     size_t n_named, n_own;
     int use_agent;
+    int identities_only; /* of the agent's keys, too, those named here alone */
     char *agent_socket; /* NULL: SSH_AUTH_SOCK */
 };
 

@@ -699,6 +699,33 @@ by_authority() {
     says '^failed authenticate: .*no private key to log in with as root'
 }
 
+@test "with IdentitiesOnly an ssh-agent's other keys are not offered" {
+    local i
+    eval "$(ssh-agent -s)" 3>&-
+    echo "$SSH_AGENT_PID" > agent.pid
+    for i in 1 2 3 4 5 6 7; do
+        ssh-keygen -q -N '' -t ed25519 -f "a$i"
+        ssh-add -q "a$i" < /dev/null
+    done
+    ssh-add -q "$F/keys/me" < /dev/null
+    mv "$HOME/.ssh/id_ed25519" secret
+    ssh-keygen -q -p -N 'pass word' -f secret
+    printf 'IdentitiesOnly yes\nIdentityFile %s/secret\n' "$PWD" \
+        > "$HOME/.ssh/config"
+    run -0 drive plain --echo 10
+    says '^echoed'
+    # The public half alone, or beside what is none.
+    cp "$F/keys/me.pub" secret
+    run -0 drive plain --echo 10
+    says '^echoed'
+    mv secret secret.pub
+    run -0 drive plain --echo 10
+    says '^echoed'
+    cp a1.pub secret.pub
+    run -0 drive plain
+    says '^failed authenticate: .*login as root refused.*offered: the keys of ssh-agent that are named'
+}
+
 @test "an ssh-agent that lists its keys and never signs is not waited for" {
     perl -MIO::Socket::UNIX -MMIME::Base64 -e '
         my $s = IO::Socket::UNIX->new(Listen => 9, Local => "held") or die;

@@ -4,8 +4,9 @@
 /* GPUs for ranks.
  *
  * Distance has two steps only: next to a CPU of the rank, or not; the depth of
- * the PCI tree is no distance. A rank takes the least used of the near ones,
- * the first of them when equal, and of the far ones when no near one is left.
+ * the PCI tree is no distance. Each GPU has an even share of what the ranks
+ * take. A rank takes the least used of the near ones, the first of them when
+ * equal, and of the far ones when the shares of the near ones are gone.
  *
  * sysfs shows every GPU of the machine, also to a container that was given
  * one; what was given is known by the device nodes. */
@@ -24,7 +25,8 @@
 #include "lib/base/str.h"
 
 #define PROC_FILE_BYTES 4096u
-#define FAR 0x80000000u /* more than any use count */
+#define FAR ((uint64_t)1 << 40) /* more than any use count */
+#define FULL (2 * FAR)
 
 static int is_there(const char *root, const char *name)
 {
@@ -105,11 +107,37 @@ static int is_near(const struct hb_topo *topo, const struct hb_topo_span *s,
     return cpus == NULL;
 }
 
+/* How evenly GPUs are shared: each may be taken `each` times, and `more` of
+ * them once again. */
+struct shares {
+    uint32_t each, more;
+};
+
+static uint64_t cost_of(uint32_t used, int near, const struct shares *s)
+{
+    if (used < s->each || (used == s->each && s->more > 0)) {
+        return used + (near ? 0 : FAR);
+    }
+    return FULL + 2 * (uint64_t)used + !near;
+}
+
+static int has(const uint32_t *gpus, uint32_t n, uint32_t gpu)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (gpus[i] == gpu) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
                    uint32_t n_ranks, uint32_t each_gets, uint32_t *gpus_out,
                    struct hpcboot_error *err)
 {
     const struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+    const uint32_t n = d->n > 0 ? d->n : 1, total = n_ranks * each_gets;
+    struct shares left = {total / n, total % n};
     uint32_t *used;
 
     if (d->n < each_gets) {
@@ -117,24 +145,20 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
                        "each rank was to get %u of the host's GPUs, and there "
                        "are %u that may be used", each_gets, d->n);
     }
-    used = hb_xcalloc(d->n > 0 ? d->n : 1, sizeof(*used));
-    for (uint32_t i = 0; i < n_ranks * each_gets; i++) {
+    used = hb_xcalloc(n, sizeof(*used));
+    for (uint32_t i = 0; i < total; i++) {
         const struct hb_cpus *own = cpus != NULL ? &cpus[i / each_gets] : NULL;
-        uint32_t best = 0, least = UINT32_MAX;
+        uint32_t begun = i % each_gets, best = 0;
+        uint64_t least = UINT64_MAX;
         for (uint32_t g = 0; g < d->n; g++) {
-            uint32_t cost = used[g] + (is_near(topo, &d->v[g].near, own)
-                                           ? 0 : FAR);
-            /* A free one far away before one that is taken. */
-            cost = used[g] > 0 ? used[g] + FAR : cost & FAR ? FAR : cost;
-            for (uint32_t k = i - i % each_gets; k < i; k++) {
-                cost = gpus_out[k] == g ? UINT32_MAX : cost;
-            }
-            if (cost < least) {
+            uint64_t cost = cost_of(used[g], is_near(topo, &d->v[g].near, own),
+                                    &left);
+            if (cost < least && !has(&gpus_out[i - begun], begun, g)) {
                 least = cost;
                 best = g;
             }
         }
-        used[best]++;
+        left.more -= used[best]++ == left.each && left.more > 0;
         gpus_out[i] = best;
     }
     free(used);

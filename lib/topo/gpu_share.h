@@ -17,9 +17,10 @@
  * for / in tests. */
 void hb_gpus_cut(struct hb_topo *topo, const char *root);
 
-/* The nearest free GPUs, each_gets of them for every rank, in rank order; when
- * all are taken they are shared. cpus: [n_ranks], or NULL when ranks are not
- * bound. gpus_out: [n_ranks * each_gets] numbers within topo->device.
+/* The nearest free GPUs, each_gets of them for every rank, in rank order; where
+ * there are more ranks they are shared evenly, near ones first. cpus:
+ * [n_ranks], or NULL when ranks are not bound. gpus_out: [n_ranks * each_gets]
+ * numbers within topo->device.
  * ERR_LIMIT: the host has fewer than each_gets. */
 int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
                    uint32_t n_ranks, uint32_t each_gets, uint32_t *gpus_out,

@@ -348,6 +348,45 @@ static void a_rank_sees_the_nearest_gpus(void **state)
     hb_topo_destroy(topo);
 }
 
+/* GPUs 0 to 3 of this machine are next to CPUs 0 to 15, the others next to
+ * those above. */
+static void ranks_share_the_gpus_near_to_them(void **state)
+{
+    static const struct {
+        const char *cpus; /* a digit is a package */
+        const char *gpus;
+    } cases[] = {
+        {"0000000011111111", "0123012345674567"},
+        {"0101010101010101", "0415263704152637"},
+        {"000001111", "012304567"},
+        /* a free one far away comes before an uneven share */
+        {"000000000", "012304567"},
+        {"0000000000000000", "0123012345674567"},
+    };
+    struct hb_topo *topo = machine("gpu-8nic.xml");
+
+    if (no_hwloc) {
+        skip();
+    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct hb_cpus cpus[16];
+        uint32_t gpus[16], n = (uint32_t)strlen(cases[k].cpus);
+        char got[17] = "";
+
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(hb_cpus_parse(cases[k].cpus[i] == '0' ? "0" : "16",
+                                           &cpus[i], NULL), HPCBOOT_OK);
+        }
+        assert_int_equal(hb_gpus_assign(topo, cpus, n, 1, gpus, NULL),
+                         HPCBOOT_OK);
+        for (uint32_t i = 0; i < n; i++) {
+            got[i] = (char)('0' + gpus[i]);
+        }
+        assert_string_equal(got, cases[k].gpus);
+    }
+    hb_topo_destroy(topo);
+}
+
 static void gpus_that_are_shared_are_told_of(void **state)
 {
     struct hb_topo *topo = machine("gpu-8nic.xml");
@@ -457,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_rank_for_each_device_gets_the_cores_beside_it),
         cmocka_unit_test(what_may_be_done_without_is_not_unmet),
         cmocka_unit_test(a_rank_sees_the_nearest_gpus),
+        cmocka_unit_test(ranks_share_the_gpus_near_to_them),
         cmocka_unit_test(gpus_that_are_shared_are_told_of),
         cmocka_unit_test(
             a_node_around_others_has_the_cpus_without_a_nearer_one),

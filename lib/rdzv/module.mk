@@ -90,6 +90,12 @@ tests_unit_test_fence_anew_SOURCES = tests/unit/test_fence_anew.c
 tests_unit_test_fence_anew_LDADD = $(UNIT_LDADD)
 tests_unit_test_fence_anew_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_fence_anew
+check_PROGRAMS += tests/unit/test_native_room
+tests_unit_test_native_room_SOURCES = tests/unit/test_native_room.c \
+    tests/unit/native_world.c tests/unit/native_world.h
+tests_unit_test_native_room_LDADD = $(UNIT_LDADD)
+tests_unit_test_native_room_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_native_room
 check_PROGRAMS += tests/unit/test_native_told
 tests_unit_test_native_told_SOURCES = tests/unit/test_native_told.c
 tests_unit_test_native_told_LDADD = $(UNIT_LDADD)

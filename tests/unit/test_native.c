@@ -139,92 +139,6 @@ static void test_who_finalizes_waits_for_those_in_a_fence(void **state)
     }
 }
 
-#define MIB ((size_t)1 << 20)
-
-static char *text_of_a_mib(void) /* with its NUL */
-{
-    char *text = malloc(MIB);
-
-    memset(text, 'v', MIB - 1);
-    text[MIB - 1] = '\0';
-    return text;
-}
-
-/* More than a fence may carry from a node: the other nodes hear of it, too. */
-static void test_what_a_node_cannot_say_is_told_to_all(void **state)
-{
-    struct world *w = *state;
-    char *value = text_of_a_mib(), key[16];
-
-    hello_all(w);
-    for (unsigned i = 0; i < HB_FENCE_DATA_MAX / 2 / MIB + 1; i++) {
-        snprintf(key, sizeof key, "key%u", i);
-        assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, key, value), 0);
-        assert_int_equal(w->ranks[0].status, 0);
-    }
-    free(value);
-    fence_all(w, 1);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_LIMIT);
-        assert_non_null(strstr(w->ranks[r].text, "the ranks of left have put "
-                               "more than a fence"));
-    }
-    fence_all(w, 0);
-    assert_int_equal(w->ranks[3].status, 0);
-}
-
-/* A node holds a gibibyte. */
-static void test_a_value_without_room_is_told_and_is_no_older_one(void **state)
-{
-    struct world *w = *state;
-    char *value = text_of_a_mib(), key[16];
-
-    hello_all(w);
-    assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "key", "old"), 0);
-    for (unsigned i = 1; i < 1024; i++) {
-        snprintf(key, sizeof key, "key%u", i);
-        assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, key, value), 0);
-        if (i % 128 == 127) {
-            fence_all(w, 0);
-            assert_int_equal(w->ranks[3].status, 0);
-        }
-    }
-    assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "key", value), 0);
-    free(value);
-    fence_all(w, 0);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_LIMIT);
-        assert_non_null(strstr(w->ranks[r].text, "no room for 'key' of rank "
-                               "0: with it left would hold more"));
-    }
-    assert_int_equal(say(w, 0, HB_NATIVE_GET, 0, 0, "key", NULL), 0);
-    assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_NOT_FOUND);
-}
-
-/* As in a loop that collects at its end alone. */
-static void test_values_that_were_replaced_are_not_collected(void **state)
-{
-    struct world *w = *state;
-    char *value = malloc(MIB);
-
-    hello_all(w);
-    memset(value, 'v', MIB - 1);
-    value[MIB - 1] = '\0';
-    for (unsigned i = 0; i < HB_FENCE_DATA_MAX / 2 / MIB + 1; i++) {
-        assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "key", value), 0);
-        fence_all(w, 0);
-    }
-    free(value);
-    assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "key", "last"), 0);
-    fence_all(w, 1);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        assert_int_equal(w->ranks[r].status, 0);
-    }
-    assert_int_equal(say(w, 2, HB_NATIVE_GET, 0, 0, "key", NULL), 0);
-    assert_string_equal(w->ranks[2].value, "last");
-    assert_int_equal(w->nodes[1].modexes, 0);
-}
-
 /* What was put before is not lost with the fence that failed. */
 static void test_a_fence_after_one_that_failed_brings_all(void **state)
 {
@@ -575,9 +489,6 @@ int main(void)
         TEST(test_a_value_of_the_node_stays_there),
         TEST(test_different_fences_are_a_mistake),
         TEST(test_who_finalizes_waits_for_those_in_a_fence),
-        TEST(test_what_a_node_cannot_say_is_told_to_all),
-        TEST(test_values_that_were_replaced_are_not_collected),
-        TEST(test_a_value_without_room_is_told_and_is_no_older_one),
         TEST(test_a_fence_after_one_that_failed_brings_all),
         TEST(test_a_death_fails_who_waits_and_is_marked),
         TEST(test_a_question_about_the_dead_waits_for_its_answer),

@@ -25,6 +25,10 @@
 #include "lib/base/str.h"
 #include "lib/rdzv/native_impl.h"
 
+#define WITHOUT_COLLECTING                                                    \
+    "hpcboot_fence without HPCBOOT_COLLECT leaves values where they are "     \
+    "until they are asked for"
+
 static void put_answer(struct hb_native_conn *c, int status, const char *text,
                        struct hb_bytes value, int fd)
 {
@@ -228,8 +232,7 @@ static void tell_too_much(struct hb_native_server *s)
     struct hb_str text = HB_STR_INIT;
 
     hb_str_putf(&text, "the ranks of %s have put more than a fence that "
-                "collects can carry; hpcboot_fence without HPCBOOT_COLLECT "
-                "leaves values where they are until they are asked for",
+                "collects can carry; " WITHOUT_COLLECTING,
                 s->job.map->node_names[s->job.node]);
     refuse_fence(s, HPCBOOT_ERR_LIMIT, hb_str_text(&text));
     hb_str_destroy(&text);
@@ -443,6 +446,23 @@ static int take_addresses(struct hb_native_server *s, struct hb_bytes data,
     return rc;
 }
 
+/* A fence that the others could not complete either. */
+static void tell_failed(struct hb_native_server *s, enum meeting m, int status,
+                        struct hpcboot_error *err)
+{
+    if (m == JOB_FENCE) {
+        hb_native_store_miss(s->store);
+    }
+    if (m == JOB_FENCE && status == HPCBOOT_ERR_LIMIT) {
+        hb_fail(err, status, "all ranks have put more than the %u MiB that a "
+                "fence which collects can carry; " WITHOUT_COLLECTING,
+                HB_FENCE_DATA_MAX >> 20);
+    } else {
+        hb_fail(err, status, "%s", s->dead[0] != '\0' ? s->dead
+                : "a host of the job is lost");
+    }
+}
+
 void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
                           int status, struct hb_bytes data)
 {
@@ -456,11 +476,11 @@ void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
     }
     s->open = NOWHERE;
     s->open_key[0] = '\0';
-    hb_fail(&err, status, "%s", s->dead[0] != '\0' ? s->dead
-            : "a host of the job is lost");
-    if (rc >= 0 && m == HELLO) {
+    if (rc < 0) {
+        tell_failed(s, m, status, &err);
+    } else if (m == HELLO) {
         rc = take_addresses(s, data, &err);
-    } else if (rc >= 0 && m == JOB_FENCE) {
+    } else if (m == JOB_FENCE) {
         rc = hb_native_store_merge(s->store, data, &err);
     }
     if (m == JOB_FENCE) {

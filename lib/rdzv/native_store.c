@@ -9,7 +9,8 @@
  * A rank of another node is `known` when the table has all that it has
  * committed: in the beginning, when nobody has; after a fence that collected
  * from its node; after its node was asked. A fence that does not collect
- * makes it unknown, and so does every fence after one that was given up. */
+ * makes it unknown, and so does every fence after one that was given up or
+ * failed. */
 #include "config.h"
 
 #include "lib/rdzv/native_store.h"
@@ -299,31 +300,46 @@ static int take_values(struct hb_native_store *s, struct hb_buf *b,
     return 0;
 }
 
+/* 1 when that node has said all that it had to say, or 0. */
+static int take_part(struct hb_native_store *s, uint32_t node,
+                     struct hb_bytes blob, struct hpcboot_error *err)
+{
+    struct hb_buf part;
+    unsigned kind;
+    int rc;
+
+    hb_buf_view(&part, blob.data, blob.len);
+    kind = hb_buf_get_u8(&part);
+    rc = kind == REFUSED ? take_refusal(s, &part, err)
+                         : take_values(s, &part, node, err);
+    return rc < 0 ? rc : kind == 1;
+}
+
 int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
                           struct hpcboot_error *err)
 {
     unsigned char *collected = hb_xcalloc(s->map->n_nodes, 1);
     unsigned char *was_in = hb_xcalloc(s->map->n_nodes, 1);
     struct hb_bytes blob;
-    struct hb_buf view, part;
+    struct hb_buf view;
     uint32_t node;
-    unsigned kind;
-    int rc, next;
+    int rc = 0, next;
 
     hb_buf_view(&view, data.data, data.len);
-    for (rc = 0; rc == 0 &&
-         (next = hb_fence_data_next(&view, &node, &blob)) != 0;) {
+    while ((next = hb_fence_data_next(&view, &node, &blob)) != 0) {
+        struct hpcboot_error *first = rc == 0 ? err : NULL;
+        int kind;
+
         if (next < 0 || node >= s->map->n_nodes) {
-            rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence is malformed");
+            rc = hb_fail(first, HPCBOOT_ERR_PROTOCOL, "a fence is malformed");
             break;
         }
-        hb_buf_view(&part, blob.data, blob.len);
+        kind = take_part(s, node, blob, first);
         was_in[node] = 1;
-        kind = hb_buf_get_u8(&part);
-        rc = kind == REFUSED ? take_refusal(s, &part, err)
-                             : take_values(s, &part, node, err);
         collected[node] = kind == 1 && !s->missed;
+        rc = rc == 0 && kind < 0 ? kind : rc;
     }
+    s->missed |= rc < 0;
     for (uint32_t r = 0; r < s->map->n_ranks; r++) {
         uint32_t of = s->map->node_of_rank[r];
 

@@ -40,12 +40,13 @@ void hb_native_store_collect(struct hb_native_store *s, int wanted,
                              struct hb_buf *data);
 /* In the place of that: for this reason (an error) it takes no part. */
 void hb_native_store_refuse(int status, const char *why, struct hb_buf *data);
-/* The parts of all nodes; the reason of one that takes no part. */
+/* The parts of all nodes; the reason of one that takes no part. Where it fails
+ * the rest is taken, and what has gaps is asked for from now on. */
 int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
                           struct hpcboot_error *err);
-/* A fence was given up here that others may have completed: what they
- * collected then is not here, nor what this node did there; both are asked
- * for from now on. */
+/* A fence has failed, or was given up here while others may have completed it:
+ * what they collected then is not here, nor what this node did there; both are
+ * asked for from now on. */
 void hb_native_store_miss(struct hb_native_store *s);
 /* All of a local rank's values for the job; and the other side of it. */
 int hb_native_store_give(const struct hb_native_store *s, uint32_t rank,

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "lib/base/collected.h"
+#include "lib/rdzv/native_store.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -100,6 +101,119 @@ static void test_values_that_were_replaced_are_not_collected(void **state)
     assert_int_equal(w->nodes[1].modexes, 0);
 }
 
+/* More than a fence may carry from all nodes: the root says so. */
+static void test_what_a_fence_cannot_carry_is_asked_for(void **state)
+{
+    struct world *w = *state;
+    const struct hb_bytes none = {NULL, 0};
+
+    hello_all(w);
+    assert_int_equal(say(w, 2, HB_NATIVE_PUT, 0, 0, "key", "value"), 0);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        assert_int_equal(say(w, r, HB_NATIVE_FENCE, 0, 1, NULL, NULL), 0);
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct node *n = &w->nodes[i];
+
+        n->joined = 0;
+        hb_native_fence_done(n->server,
+                             (struct hb_bytes){n->key.data, n->key.len},
+                             HPCBOOT_ERR_LIMIT, none);
+    }
+    for (uint32_t r = 0; r < RANKS; r++) {
+        assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_LIMIT);
+        assert_non_null(strstr(w->ranks[r].text, "all ranks have put more "
+                               "than the 256 MiB"));
+    }
+    fence_all(w, 1);
+    assert_int_equal(w->ranks[0].status, 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_GET, 2, 0, "key", NULL), 0);
+    assert_int_equal(w->nodes[0].modexes, 1);
+}
+
+/* ---- one store, of a node that has no room for what the others say ---- */
+
+#define STORES 3
+
+static void put(struct hb_native_store *s, uint32_t rank, const char *key,
+                const char *value)
+{
+    const struct hb_bytes bytes = {value, strlen(value)};
+
+    assert_int_equal(hb_native_store_put(s, rank, 0, key, bytes, NULL), 0);
+}
+
+/* What the first one says of a fence of all of them. */
+static int collect(struct hb_native_store **s)
+{
+    struct hb_buf all, part;
+    int rc;
+
+    hb_buf_init(&all, HB_FENCE_DATA_MAX);
+    hb_buf_init(&part, HB_FENCE_DATA_MAX);
+    for (uint32_t i = 0; i < STORES; i++) {
+        assert_int_equal(hb_native_store_commit(s[i], 0, NULL), 0);
+        hb_buf_clear(&part);
+        hb_native_store_collect(s[i], i > 0, &part);
+        hb_buf_put_u32(&all, i);
+        hb_buf_put_blob(&all, part.data, part.len);
+    }
+    rc = hb_native_store_merge(s[0], (struct hb_bytes){all.data, all.len},
+                               NULL);
+    hb_buf_destroy(&part);
+    hb_buf_destroy(&all);
+    return rc;
+}
+
+static void fill(struct hb_native_store *s)
+{
+    char *value = text_of_a_mib(), key[16];
+
+    for (unsigned i = 1; i < 1024; i++) {
+        snprintf(key, sizeof key, "key%u", i);
+        put(s, 0, key, value);
+        if (i % 128 == 127) {
+            assert_int_equal(hb_native_store_commit(s, 0, NULL), 0);
+        }
+    }
+    free(value);
+}
+
+static void test_what_others_have_put_and_has_no_room_is_asked_for(void **state)
+{
+    static const uint32_t node_of[STORES] = {0, 1, 2};
+    static const struct hb_job_app app = {0, STORES};
+    char a[] = "a", b[] = "b", c[] = "c", *names[] = {a, b, c};
+    char *large = text_of_a_mib();
+    struct hb_native_store *s[STORES];
+    struct hb_bytes value;
+    struct hb_jobmap *map;
+
+    assert_int_equal(hb_jobmap_create(&map, STORES, node_of, STORES, names, 1,
+                                      &app, STORES, NULL), 0);
+    for (uint32_t i = 0; i < STORES; i++) {
+        s[i] = hb_native_store_create(map, i);
+        put(s[i], i, "key", "old");
+    }
+    fill(s[0]);
+    assert_int_equal(collect(s), 0);
+    put(s[1], 1, "key", large);
+    put(s[2], 2, "key", "new");
+    assert_int_equal(collect(s), HPCBOOT_ERR_LIMIT);
+    assert_int_equal(hb_native_store_get(s[0], 1, "key", &value),
+                     HPCBOOT_ERR_AGAIN);
+    assert_int_equal(hb_native_store_get(s[0], 2, "key", &value), 0);
+    assert_memory_equal(value.data, "new", 3);
+    assert_int_equal(collect(s), 0);
+    assert_int_equal(hb_native_store_get(s[0], 1, "key", &value),
+                     HPCBOOT_ERR_AGAIN);
+    for (uint32_t i = 0; i < STORES; i++) {
+        hb_native_store_destroy(s[i]);
+    }
+    hb_jobmap_destroy(map);
+    free(large);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -108,6 +222,9 @@ int main(void)
         TEST(test_what_a_node_cannot_say_is_told_to_all),
         TEST(test_a_value_without_room_is_told_and_is_no_older_one),
         TEST(test_values_that_were_replaced_are_not_collected),
+        TEST(test_what_a_fence_cannot_carry_is_asked_for),
+        cmocka_unit_test(
+            test_what_others_have_put_and_has_no_room_is_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

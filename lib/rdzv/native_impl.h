@@ -94,6 +94,8 @@ void hb_native_meet(struct hb_native_server *s);
 /* Those who wait in this meeting hear why it cannot be. */
 void hb_native_give_up(struct hb_native_server *s, enum meeting m,
                        const char *why);
+/* What the memory says of a rank's death; NULL: nothing. */
+const char *hb_native_death(const struct hb_native_server *s, uint32_t rank);
 /* The set of members that a FENCE comes with: 1 it is this node's, 0 it is
  * older. */
 int hb_native_members(struct hb_native_server *s, struct hb_buf *b,

@@ -122,16 +122,23 @@ void hb_native_give_up(struct hb_native_server *s, enum meeting m,
     hb_str_destroy(&text);
 }
 
+const char *hb_native_death(const struct hb_native_server *s, uint32_t rank)
+{
+    const struct hb_death *d = s->memory.base != NULL
+                                   ? hb_segment_find_death(&s->memory, rank)
+                                   : NULL;
+
+    return d != NULL ? d->text : NULL;
+}
+
 /* A member of the fences that are asked for now has died; NULL: none. */
 static const char *dead_member(const struct hb_native_server *s)
 {
-    const struct hb_death *d;
-
     for (uint32_t r = 0; s->dead[0] != '\0' && r < s->job.map->n_ranks; r++) {
         if (s->is_dead[r] && !s->out[r]) {
-            d = s->memory.base != NULL ? hb_segment_find_death(&s->memory, r)
-                                       : NULL;
-            return d != NULL ? d->text : s->dead;
+            const char *text = hb_native_death(s, r);
+
+            return text != NULL ? text : s->dead;
         }
     }
     return NULL;

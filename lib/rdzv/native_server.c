@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/collected.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/native_impl.h"
 
@@ -223,17 +224,19 @@ static int on_get(struct peer *p, struct hb_native_server *s,
 }
 
 /* The launcher tells of a death before it says that nobody answers. */
-static void tell_gone(struct peer *p, const struct hb_native_server *s,
-                      int status)
+static void tell_missing_value(struct peer *p,
+                               const struct hb_native_server *s, int status)
 {
-    const struct hb_death *d = s->memory.base != NULL
-                                   ? hb_segment_find_death(&s->memory,
-                                                           p->key_rank)
-                                   : NULL;
+    const char *death = hb_native_death(s, p->key_rank);
     struct hb_str text = HB_STR_INIT;
 
-    if (d != NULL) {
-        hb_str_putf(&text, "%s; '%s' is gone with it", d->text, p->key);
+    if (status == HPCBOOT_ERR_LIMIT) {
+        hb_str_putf(&text, "'%s': rank %u has put more than %u MiB, which is "
+                    "all that another host can ask for; with HPCBOOT_COLLECT "
+                    "each hpcboot_fence brings what was put before it",
+                    p->key, p->key_rank, HB_FENCE_DATA_MAX >> 20);
+    } else if (death != NULL) {
+        hb_str_putf(&text, "%s; '%s' is gone with it", death, p->key);
     } else {
         hb_str_putf(&text, "rank %u is gone, and '%s' with it", p->key_rank,
                     p->key);
@@ -254,7 +257,7 @@ void hb_native_modex_done(struct hb_native_server *s, uint64_t id, int status,
     }
     p = &s->peers[local];
     if (status < 0) {
-        tell_gone(p, s, status);
+        tell_missing_value(p, s, status);
         return;
     }
     status = hb_native_store_take(s->store, p->key_rank, data, &err);

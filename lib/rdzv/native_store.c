@@ -363,7 +363,11 @@ int hb_native_store_give(const struct hb_native_store *s, uint32_t rank,
 
     snprintf(prefix, sizeof prefix, "%u/", rank);
     hb_kvs_each(s->for_job, give_one, &its);
-    return hb_buf_failed(data) ? HPCBOOT_ERR_LIMIT : 0;
+    if (hb_buf_failed(data)) {
+        hb_buf_clear(data);
+        return HPCBOOT_ERR_LIMIT;
+    }
+    return 0;
 }
 
 int hb_native_store_take(struct hb_native_store *s, uint32_t rank,

@@ -48,7 +48,8 @@ int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
  * what they collected then is not here, nor what this node did there; both are
  * asked for from now on. */
 void hb_native_store_miss(struct hb_native_store *s);
-/* All of a local rank's values for the job; and the other side of it. */
+/* All of a local rank's values for the job (ERR_LIMIT: more than `data` may
+ * have, which is empty then); and the other side of it. */
 int hb_native_store_give(const struct hb_native_store *s, uint32_t rank,
                          struct hb_buf *data);
 int hb_native_store_take(struct hb_native_store *s, uint32_t rank,

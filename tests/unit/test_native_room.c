@@ -131,6 +131,32 @@ static void test_what_a_fence_cannot_carry_is_asked_for(void **state)
     assert_int_equal(w->nodes[0].modexes, 1);
 }
 
+/* The rank lives, and its node answers that this is more than a message has. */
+static void test_what_no_answer_can_carry_is_not_gone(void **state)
+{
+    struct world *w = *state;
+    struct node *n = &w->nodes[0];
+    struct hb_buf b;
+
+    hello_all(w);
+    assert_int_equal(say(w, 2, HB_NATIVE_PUT, 0, 0, "key", "value"), 0);
+    assert_int_equal(say(w, 2, HB_NATIVE_PUT, 0, 0, "another", "value"), 0);
+    fence_all(w, 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_GET, 2, 0, "key", NULL), 0);
+    hb_buf_init(&b, 32); /* room for one of them */
+    assert_int_equal(hb_native_modex_serve(w->nodes[1].server, 2, &b),
+                     HPCBOOT_ERR_LIMIT);
+    assert_int_equal(b.len, 0);
+    hb_native_modex_done(n->server, n->modex_id, HPCBOOT_ERR_LIMIT,
+                         (struct hb_bytes){b.data, b.len});
+    hb_buf_destroy(&b);
+    assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_LIMIT);
+    assert_string_equal(w->ranks[0].text, "'key': rank 2 has put more than 256 "
+                        "MiB, which is all that another host can ask for; with "
+                        "HPCBOOT_COLLECT each hpcboot_fence brings what was "
+                        "put before it");
+}
+
 /* ---- one store, of a node that has no room for what the others say ---- */
 
 #define STORES 3
@@ -223,6 +249,7 @@ int main(void)
         TEST(test_a_value_without_room_is_told_and_is_no_older_one),
         TEST(test_values_that_were_replaced_are_not_collected),
         TEST(test_what_a_fence_cannot_carry_is_asked_for),
+        TEST(test_what_no_answer_can_carry_is_not_gone),
         cmocka_unit_test(
             test_what_others_have_put_and_has_no_room_is_asked_for),
     };

@@ -145,8 +145,9 @@ const struct hb_rdma *hb_fabric_rdma(const struct hb_fabric *f,
                                      const char *name);
 
 /* fields.c: as bytes for the way to the launcher (counters and what only a
- * person reads stay), and as JSON. decode checks all of it. */
-#define HB_FABRIC_BYTES_MAX (1u << 20)
+ * person reads stay, and so does what is beyond 1,024 devices of a kind, or
+ * addresses of one), and as JSON. decode checks all of it. */
+#define HB_FABRIC_BYTES_MAX (16u << 20) /* some full tables of GIDs */
 void hb_fabric_encode(const struct hb_fabric *f, struct hb_buf *out);
 int hb_fabric_decode(struct hb_fabric *out, struct hb_buf *in,
                      struct hpcboot_error *err);

@@ -20,7 +20,8 @@
 #include "lib/fabric/sysread.h"
 
 #define FORMAT 1u
-/* More than any host has. */
+/* What is of use of any host. Devices that came later and addresses behind
+ * these are there on nodes that have some for each pod and service. */
 #define DEVICES_MAX 1024u
 #define PORTS_MAX 64u
 #define GIDS_MAX 4096u
@@ -140,18 +141,28 @@ static uint32_t get_count(struct hb_buf *in, uint32_t max)
     return n;
 }
 
+/* So many as get_count takes: of a host with more the first ones travel. */
+static uint32_t put_count(struct hb_buf *out, uint32_t n, uint32_t max)
+{
+    n = n < max ? n : max;
+    hb_buf_put_u32(out, n);
+    return n;
+}
+
 static void put_port(const struct hb_port *p, struct hb_buf *out)
 {
+    uint32_t n;
+
     put(port_fields, p, out);
-    hb_buf_put_u32(out, p->n_gids);
-    for (uint32_t i = 0; i < p->n_gids; i++) {
+    n = put_count(out, p->n_gids, GIDS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
         hb_buf_put_u32(out, p->gids[i].index);
         hb_buf_put_u32(out, p->gids[i].type);
         hb_buf_put_raw(out, p->gids[i].raw, sizeof p->gids[i].raw);
         hb_buf_put_str(out, p->gids[i].netdev);
     }
-    hb_buf_put_u32(out, p->n_pkeys);
-    for (uint32_t i = 0; i < p->n_pkeys; i++) {
+    n = put_count(out, p->n_pkeys, PKEYS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
         hb_buf_put_u32(out, p->pkeys[i]);
     }
 }
@@ -205,29 +216,45 @@ static void get_addr(struct hb_netaddr *a, struct hb_buf *in)
     }
 }
 
+static void put_rdma(const struct hb_rdma *d, struct hb_buf *out)
+{
+    uint32_t n;
+
+    put(place_fields, &d->at, out);
+    put(rdma_fields, d, out);
+    n = put_count(out, d->n_ports, PORTS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        put_port(&d->ports[i], out);
+    }
+}
+
+static void put_net(const struct hb_netdev *d, struct hb_buf *out)
+{
+    uint32_t n;
+
+    put(place_fields, &d->at, out);
+    put(net_fields, d, out);
+    n = put_count(out, d->n_addrs, ADDRS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        put_addr(&d->addrs[i], out);
+    }
+}
+
 void hb_fabric_encode(const struct hb_fabric *f, struct hb_buf *out)
 {
+    uint32_t n;
+
     hb_buf_put_u32(out, FORMAT);
-    hb_buf_put_u32(out, f->n_rdma);
-    for (uint32_t i = 0; i < f->n_rdma; i++) {
-        put(place_fields, &f->rdma[i].at, out);
-        put(rdma_fields, &f->rdma[i], out);
-        hb_buf_put_u32(out, f->rdma[i].n_ports);
-        for (uint32_t p = 0; p < f->rdma[i].n_ports; p++) {
-            put_port(&f->rdma[i].ports[p], out);
-        }
+    n = put_count(out, f->n_rdma, DEVICES_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        put_rdma(&f->rdma[i], out);
     }
-    hb_buf_put_u32(out, f->n_net);
-    for (uint32_t i = 0; i < f->n_net; i++) {
-        put(place_fields, &f->net[i].at, out);
-        put(net_fields, &f->net[i], out);
-        hb_buf_put_u32(out, f->net[i].n_addrs);
-        for (uint32_t a = 0; a < f->net[i].n_addrs; a++) {
-            put_addr(&f->net[i].addrs[a], out);
-        }
+    n = put_count(out, f->n_net, DEVICES_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        put_net(&f->net[i], out);
     }
-    hb_buf_put_u32(out, f->n_gpus);
-    for (uint32_t i = 0; i < f->n_gpus; i++) {
+    n = put_count(out, f->n_gpus, DEVICES_MAX);
+    for (uint32_t i = 0; i < n; i++) {
         put(place_fields, &f->gpus[i].at, out);
         put(gpu_fields, &f->gpus[i], out);
     }

@@ -14,10 +14,19 @@ endif
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_fabric
 tests_unit_test_fabric_SOURCES = tests/unit/test_fabric.c \
-    tests/unit/fabric_tree.h tests/unit/tree.h tests/unit/seed.h
+    tests/unit/fabric_tree.h tests/unit/tree.h
 tests_unit_test_fabric_LDADD = $(UNIT_LDADD)
 tests_unit_test_fabric_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_fabric
+endif
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_fabric_bytes
+tests_unit_test_fabric_bytes_SOURCES = tests/unit/test_fabric_bytes.c \
+    tests/unit/fabric_tree.h tests/unit/tree.h tests/unit/seed.h
+tests_unit_test_fabric_bytes_LDADD = $(UNIT_LDADD)
+tests_unit_test_fabric_bytes_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_fabric_bytes
 endif
 
 if HAVE_CMOCKA

@@ -19,7 +19,6 @@
 #include "lib/fabric/choose.h"
 #include "lib/fabric/fabric.h"
 #include "tests/unit/fabric_tree.h"
-#include "tests/unit/seed.h"
 
 #define MAX_HOSTS 4
 #define GOLDEN_MAX (1u << 20)
@@ -140,64 +139,6 @@ static void most_of_a_long_gid_table_is_not_read(void **state)
     assert_int_equal(f.rdma[0].ports[0].n_gids, 4);
     assert_int_equal(f.rdma[0].ports[0].gids_read, 24 + HB_GID_GAP);
     hb_fabric_clear(&f);
-}
-
-static void an_inventory_survives_the_way_to_the_launcher(void **state)
-{
-    struct hb_fabric f, again;
-    struct hb_str a = HB_STR_INIT, b = HB_STR_INIT;
-    struct hb_json json;
-    struct hb_buf bytes, view;
-    struct hpcboot_error err;
-    char root[256];
-
-    (void)state;
-    fabric_tree_create("gpu8", NULL, root, sizeof root);
-    hb_fabric_read(root, 0, &f, NULL);
-    tree_remove(root);
-    hb_buf_init(&bytes, HB_FABRIC_BYTES_MAX);
-    hb_fabric_encode(&f, &bytes);
-    assert_false(hb_buf_failed(&bytes));
-    hb_buf_view(&view, bytes.data, bytes.len);
-    assert_int_equal(hb_fabric_decode(&again, &view, &err), 0);
-    hb_json_begin(&json, &a);
-    hb_json_object(&json, NULL);
-    hb_fabric_json(&f, &json);
-    hb_json_begin(&json, &b);
-    hb_json_object(&json, NULL);
-    hb_fabric_json(&again, &json);
-    assert_string_equal(a.s, b.s);
-    hb_buf_view(&view, bytes.data, bytes.len - 1);
-    assert_true(hb_fabric_decode(&f, &view, &err) < 0);
-    hb_str_destroy(&a);
-    hb_str_destroy(&b);
-    hb_buf_destroy(&bytes);
-    hb_fabric_clear(&f);
-    hb_fabric_clear(&again);
-}
-
-static void seeds_of_the_fuzzer_are_inventories(void **state)
-{
-    static const char *const names[] = {"dual-ib", "roce-vlan", "vf-pod"};
-    struct hb_fabric f;
-    struct hb_buf bytes;
-    char root[256];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *seed = hb_xasprintf("fabric/%s", names[i]);
-
-        fabric_tree_create(names[i], NULL, root, sizeof root);
-        hb_fabric_read(root, 0, &f, NULL);
-        tree_remove(root);
-        f.us = 0;
-        hb_buf_init(&bytes, HB_FABRIC_BYTES_MAX);
-        hb_fabric_encode(&f, &bytes);
-        expect_seed(seed, &bytes);
-        hb_buf_destroy(&bytes);
-        hb_fabric_clear(&f);
-        free(seed);
-    }
 }
 
 /* --- several hosts ------------------------------------------------------- */
@@ -545,9 +486,7 @@ int main(void)
         cmocka_unit_test(a_port_without_a_cable_is_passed_over),
         cmocka_unit_test(a_gid_of_another_namespace_is_none),
         cmocka_unit_test(holes_in_a_gid_table_are_read_over),
-        cmocka_unit_test(seeds_of_the_fuzzer_are_inventories),
         cmocka_unit_test(most_of_a_long_gid_table_is_not_read),
-        cmocka_unit_test(an_inventory_survives_the_way_to_the_launcher),
         cmocka_unit_test(gid_indices_may_differ_from_host_to_host),
         cmocka_unit_test(a_host_without_rdma_brings_all_to_tcp),
         cmocka_unit_test(rdma_that_is_demanded_and_missing_is_an_error),

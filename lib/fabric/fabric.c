@@ -104,20 +104,27 @@ static void compare_gids(const struct hb_rdma *d, const struct hb_port *sys,
     }
 }
 
-static void merge_gids(struct hb_port *sys, struct hb_port *verbs)
+/* Of the slots that were read sysfs knows better: an index of a device, which
+ * libibverbs has, may be that of another network namespace. */
+static void merge_gids(struct hb_port *sys, const struct hb_port *verbs)
 {
-    if (verbs->n_gids > 0) {
-        free(sys->gids);
-        sys->gids = verbs->gids;
-        sys->n_gids = verbs->n_gids;
-        sys->gids_read = verbs->gids_read;
-        verbs->gids = NULL;
-        verbs->n_gids = 0;
+    uint32_t read = sys->gids_read;
+
+    if (verbs->n_gids == 0) {
+        return;
     }
+    sys->gids = hb_xrealloc(sys->gids, (sys->n_gids + verbs->n_gids) *
+                                           sizeof *sys->gids);
+    for (uint32_t i = 0; i < verbs->n_gids; i++) {
+        if (verbs->gids[i].index >= read) {
+            sys->gids[sys->n_gids++] = verbs->gids[i];
+        }
+    }
+    sys->gids_read = verbs->gids_read;
 }
 
 static void merge_port(const struct hb_rdma *d, struct hb_port *sys,
-                       struct hb_port *verbs, struct hb_strv *notes)
+                       const struct hb_port *verbs, struct hb_strv *notes)
 {
     const struct {
         const char *name;
@@ -148,8 +155,8 @@ static void merge_port(const struct hb_rdma *d, struct hb_port *sys,
     merge_gids(sys, verbs);
 }
 
-static void merge(struct hb_fabric *sys, struct hb_fabric *verbs,
-                  struct hb_strv *notes)
+void hb_fabric_merge(struct hb_fabric *sys, const struct hb_fabric *verbs,
+                     struct hb_strv *notes)
 {
     for (uint32_t i = 0; i < sys->n_rdma; i++) {
         struct hb_rdma *d = &sys->rdma[i];
@@ -180,7 +187,7 @@ static void ask_verbs(struct hb_fabric *out, struct hb_strv *notes)
     }
     if (rc >= 0) {
         snprintf(out->verbs, sizeof out->verbs, "libibverbs");
-        merge(out, &verbs, notes);
+        hb_fabric_merge(out, &verbs, notes);
     } else {
         hb_copy(out->verbs, sizeof out->verbs, err.text);
     }

@@ -100,7 +100,19 @@ static void network_of(const struct hb_netaddr *a, char *out, size_t size)
 
 /* --- RoCE ---------------------------------------------------------------- */
 
-/* Why a GID is of no use, or NULL. */
+static int has_link_local(const struct hb_netdev *d)
+{
+    for (uint32_t i = 0; i < d->n_addrs; i++) {
+        if (d->addrs[i].family == 6 && is_link_local(6, d->addrs[i].raw)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Why a GID is of no use, or NULL. The net device is known by its name, which
+ * one of another network namespace may have, too. A link-local GID comes from
+ * the hardware's address, also where the device has no such address. */
 static const char *fault_of(const struct hb_gid *g, const struct hb_netdev *net,
                             const struct hb_netaddr *addr)
 {
@@ -113,7 +125,7 @@ static const char *fault_of(const struct hb_gid *g, const struct hb_netdev *net,
     if (!net->up) {
         return "its net device is down";
     }
-    return addr == NULL && !is_link_local(6, g->raw)
+    return addr == NULL && (!is_link_local(6, g->raw) || has_link_local(net))
                ? "its net device does not have this address" : NULL;
 }
 

@@ -5,9 +5,10 @@
  *
  * A GID table is a file per slot, and a thousand slots are not rare. Slots in
  * use lie together, so reading ends HB_GID_GAP empty slots behind the last one
- * in use, and at HB_GID_FILES_MAX in any case. A table that several network
- * namespaces share has holes for what belongs to the others: the kernel
- * refuses to say their type or device with EINVAL, which is "not ours".
+ * in use, and at HB_GID_FILES_MAX in any case. Of an empty slot the kernel
+ * refuses to say the type or the device with EINVAL. Several network namespaces
+ * share a table: what belongs to the others is empty here, or is there with
+ * the name that its device has in its own one.
  *
  * The MTU of a RoCE port follows from that of its net device as the kernel
  * reckons it; that of an InfiniBand port sysfs does not tell. */

@@ -37,5 +37,8 @@ void hb_copy(char *out, size_t size, const char *text);
 void hb_sys_rdma(const char *root, struct hb_fabric *out);
 void hb_sys_netdevs(const char *root, struct hb_fabric *out);
 void hb_sys_gpus(const char *root, struct hb_fabric *out);
+/* What libibverbs adds to what sysfs says; `notes` as of hb_fabric_read. */
+void hb_fabric_merge(struct hb_fabric *sys, const struct hb_fabric *verbs,
+                     struct hb_strv *notes);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "lib/fabric/choose.h"
 #include "lib/fabric/fabric.h"
+#include "lib/fabric/sysread.h"
 #include "tests/unit/fabric_tree.h"
 
 #define MAX_HOSTS 4
@@ -139,6 +140,68 @@ static void most_of_a_long_gid_table_is_not_read(void **state)
     assert_int_equal(f.rdma[0].ports[0].n_gids, 4);
     assert_int_equal(f.rdma[0].ports[0].gids_read, 24 + HB_GID_GAP);
     hb_fabric_clear(&f);
+}
+
+/* A device of another one may have the name of the pod's own. */
+static void a_link_local_gid_is_an_address_of_its_device(void **state)
+{
+    static const char *const instead[] = {
+        "ports/1/gids/7 = fe80:0000:0000:0000:6c1f:47ff:fe1c:2a01",
+        "ports/1/gids/7 = fe80:0000:0000:0000:ba59:9fff:fed4:c9a0", NULL};
+    struct hb_strv refused = HB_STRV_INIT;
+    struct hb_paths paths;
+    struct hb_fabric f;
+    char root[256];
+
+    (void)state;
+    fabric_tree_create("vf-pod", instead, root, sizeof root);
+    hb_fabric_read(root, 0, &f, NULL);
+    tree_remove(root);
+    hb_fabric_paths(&f, &paths, &refused);
+    assert_int_equal(paths.n, 3);
+    assert_int_equal(paths.v[0].gid->index, 9);
+    assert_string_equal(refused.v[2], "mlx5_4 port 1 GID 7 "
+                        "(fe80::ba59:9fff:fed4:c9a0): its net device does not "
+                        "have this address");
+    hb_strv_destroy(&refused);
+    hb_paths_destroy(&paths);
+    hb_fabric_clear(&f);
+}
+
+static void add_gid(struct hb_port *p, uint32_t index, const char *netdev)
+{
+    struct hb_gid g = {.index = index, .type = HB_GID_ROCE_V2};
+
+    snprintf(g.netdev, sizeof g.netdev, "%s", netdev);
+    p->gids = hb_xrealloc(p->gids, (p->n_gids + 1) * sizeof *p->gids);
+    p->gids[p->n_gids++] = g;
+}
+
+/* libibverbs tells the indices of devices, also of those of another network
+ * namespace, and these are others here. */
+static void what_sysfs_says_of_a_gid_stays(void **state)
+{
+    struct hb_port sys_port = {.number = 1, .gids_read = 34};
+    struct hb_port verbs_port = {.number = 1, .gids_read = 256};
+    struct hb_rdma sys_device = {.name = "mlx5_0", .ports = &sys_port,
+                                 .n_ports = 1};
+    struct hb_rdma verbs_device = {.name = "mlx5_0", .ports = &verbs_port,
+                                   .n_ports = 1};
+    struct hb_fabric sys = {.rdma = &sys_device, .n_rdma = 1};
+    struct hb_fabric verbs = {.rdma = &verbs_device, .n_rdma = 1};
+
+    (void)state;
+    add_gid(&sys_port, 0, "ens1");
+    add_gid(&verbs_port, 0, "net1");
+    add_gid(&verbs_port, 1, "net1");
+    add_gid(&verbs_port, 200, "net1");
+    hb_fabric_merge(&sys, &verbs, NULL);
+    assert_int_equal(sys_port.n_gids, 2);
+    assert_string_equal(sys_port.gids[0].netdev, "ens1");
+    assert_int_equal(sys_port.gids[1].index, 200);
+    assert_int_equal(sys_port.gids_read, 256);
+    free(sys_port.gids);
+    free(verbs_port.gids);
 }
 
 /* --- several hosts ------------------------------------------------------- */
@@ -486,6 +549,8 @@ int main(void)
         cmocka_unit_test(a_port_without_a_cable_is_passed_over),
         cmocka_unit_test(a_gid_of_another_namespace_is_none),
         cmocka_unit_test(holes_in_a_gid_table_are_read_over),
+        cmocka_unit_test(a_link_local_gid_is_an_address_of_its_device),
+        cmocka_unit_test(what_sysfs_says_of_a_gid_stays),
         cmocka_unit_test(most_of_a_long_gid_table_is_not_read),
         cmocka_unit_test(gid_indices_may_differ_from_host_to_host),
         cmocka_unit_test(a_host_without_rdma_brings_all_to_tcp),

@@ -32,6 +32,7 @@
 #define SILENT_MS 15000
 
 #define NEVER_REACHED "cannot be reached" /* hb_tcp_give_up, lib/xport */
+#define NOT_BY_UCX NEVER_REACHED ": UCX" /* hb_ucx_connect: TCP did */
 #define PORT_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
 #define RANGE_MOST 64 /* bytes: two numbers */
 
@@ -163,6 +164,10 @@ static void put_advice(const struct complaint *c, char *text, size_t size)
 
     text[0] = '\0';
     if (!c->is_answered || strstr(c->text, NEVER_REACHED) == NULL) {
+        return;
+    }
+    if (strstr(c->text, NOT_BY_UCX) != NULL) {
+        snprintf(text, size, "; HPCBOOT_TRANSPORTS=tcp does without UCX");
         return;
     }
     if (hb_file_read(PORT_RANGE, RANGE_MOST, &range, &len, NULL) == 0) {

@@ -10,6 +10,7 @@
 #include "lib/xport/choose.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,32 +137,49 @@ static int read_number(const char *path, uint32_t *out)
     return n;
 }
 
-/* Whether the first line of a port's file has a word. */
-static int says(const char *port, const char *name, const char *word)
+/* The first line of a small file; "" without one. */
+static void read_line(const char *dir, const char *name, char text[64])
 {
-    char path[512], text[32] = "";
+    char path[512];
     FILE *f;
 
-    snprintf(path, sizeof path, "%s/%s", port, name);
+    text[0] = '\0';
+    snprintf(path, sizeof path, "%s/%s", dir, name);
     f = fopen(path, "re");
     if (f != NULL) {
-        (void)!fgets(text, sizeof text, f);
+        (void)!fgets(text, 64, f);
         fclose(f);
     }
+    text[strcspn(text, "\n")] = '\0';
+}
+
+static int says(const char *dir, const char *name, const char *word)
+{
+    char text[64];
+
+    read_line(dir, name, text);
     return strstr(text, word) != NULL;
+}
+
+static uint32_t kind_of(const char *port, int is_soft)
+{
+    int is_roce = says(port, "link_layer", "Ethernet");
+
+    if (!is_roce && !says(port, "link_layer", "InfiniBand")) {
+        return HB_UCX_NONE;
+    }
+    return is_soft ? HB_UCX_SOFT : is_roce ? HB_UCX_ROCE : HB_UCX_IB;
 }
 
 /* One port of a device; the better kind wins, then the higher rate. */
 static void look_at_port(const char *port, int is_soft, struct hb_caps *caps)
 {
     char path[512];
-    uint32_t gbps = 0, kind;
+    uint32_t gbps = 0, kind = kind_of(port, is_soft);
 
-    if (!says(port, "state", "ACTIVE")) {
+    if (kind == HB_UCX_NONE || !says(port, "state", "ACTIVE")) {
         return;
     }
-    kind = is_soft ? HB_UCX_SOFT
-           : says(port, "link_layer", "Ethernet") ? HB_UCX_ROCE : HB_UCX_IB;
     snprintf(path, sizeof path, "%s/rate", port);
     (void)read_number(path, &gbps);
     if (caps->ucx_kind == HB_UCX_NONE || kind < caps->ucx_kind) {
@@ -193,23 +211,55 @@ static int is_listed(const char *devices, const char *name, const char *port)
     return devices == NULL;
 }
 
-static void look_at_device(const char *dir, const char *name,
+/* A pod sees all devices of its node, and can open those that it was given. */
+static int opens(const char *root, const char *name)
+{
+    char path[400], owner[64];
+    struct dirent *e;
+    DIR *all;
+    int fd = -1;
+
+    snprintf(path, sizeof path, "%.200s/sys/class/infiniband_verbs", root);
+    all = opendir(path);
+    while (all != NULL && fd < 0 && (e = readdir(all)) != NULL) {
+        snprintf(path, sizeof path, "%.200s/sys/class/infiniband_verbs/%.60s",
+                 root, e->d_name);
+        read_line(path, "ibdev", owner);
+        if (strcmp(owner, name) == 0) {
+            snprintf(path, sizeof path, "%.200s/dev/infiniband/%.60s", root,
+                     e->d_name);
+            fd = open(path, O_RDWR | O_CLOEXEC);
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
+static void look_at_device(const char *root, const char *name,
                            const char *devices, struct hb_caps *caps)
 {
-    char path[400];
+    char dir[300], path[400];
     struct dirent *e;
     DIR *ports;
     int is_soft;
 
+    snprintf(dir, sizeof dir, "%.200s/sys/class/infiniband/%.60s", root, name);
+    if (!says(dir, "node_type", "1: CA") || !opens(root, name)) {
+        return;
+    }
     /* Devices of software hang on no hardware. */
-    snprintf(path, sizeof path, "%.200s/%.60s/device", dir, name);
+    snprintf(path, sizeof path, "%s/device", dir);
     is_soft = access(path, F_OK) != 0;
-    snprintf(path, sizeof path, "%.200s/%.60s/ports", dir, name);
+    snprintf(path, sizeof path, "%s/ports", dir);
     ports = opendir(path);
     while (ports != NULL && (e = readdir(ports)) != NULL) {
         if (e->d_name[0] != '.' && is_listed(devices, name, e->d_name)) {
-            snprintf(path, sizeof path, "%.200s/%.60s/ports/%.20s", dir, name,
-                     e->d_name);
+            snprintf(path, sizeof path, "%s/ports/%.20s", dir, e->d_name);
             look_at_port(path, is_soft, caps);
         }
     }
@@ -230,7 +280,7 @@ int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps)
     all = opendir(dir);
     while (all != NULL && (e = readdir(all)) != NULL) {
         if (e->d_name[0] != '.') {
-            look_at_device(dir, e->d_name, devices, caps);
+            look_at_device(root, e->d_name, devices, caps);
         }
     }
     if (all != NULL) {

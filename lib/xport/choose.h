@@ -60,9 +60,9 @@ struct hb_carrier_wish {
 int hb_carrier_wish_read(struct hb_carrier_wish *out,
                          struct hpcboot_error *err);
 
-/* RDMA devices by what /sys shows; `root` is put before it. `devices`: only
- * these, "mlx5_0:1,mlx5_1:1"; NULL: all. Sets kind and rate; 0: there are
- * none. */
+/* RDMA devices that /sys shows and whose device files open, with ports that
+ * are up; `root` is put before the paths. `devices`: only these,
+ * "mlx5_0:1,mlx5_1:1"; NULL: all. Sets kind and rate; 0: there are none. */
 int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps);
 /* What the driver of a net device says; 0: it does not know (-1, an error). */
 uint32_t hb_net_mbps(const char *root, const char *device);

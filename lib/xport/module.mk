@@ -60,7 +60,8 @@ tests_unit_test_xport_meet_SOURCES = tests/unit/test_xport_meet.c \
     $(xport_world)
 tests_unit_test_xport_meet_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_meet_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
-tests_unit_test_xport_net_SOURCES = tests/unit/test_xport_net.c
+tests_unit_test_xport_net_SOURCES = tests/unit/test_xport_net.c \
+    tests/unit/fabric_tree.h tests/unit/tree.h
 tests_unit_test_xport_net_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_xport_rails_SOURCES = tests/unit/test_xport_rails.c \

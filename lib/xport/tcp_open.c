@@ -144,8 +144,8 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
 
     (void)hb_caps_rdma("", t->wish.devices, &t->caps);
     if (!has_wished_kind(t)) {
-        return do_without(t, "this host has no such device that is up", 1,
-                          err);
+        return do_without(t, "this host has no such device that is up and can "
+                          "be opened", 1, err);
     }
     if (t->caps.ucx_kind == HB_UCX_NONE && (must || t->wish.names_ucx)) {
         t->caps.ucx_kind = HB_UCX_TCP;

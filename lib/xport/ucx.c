@@ -432,8 +432,9 @@ static size_t settings_of(const struct hb_tcp *t, struct texts *texts,
     snprintf(texts->seconds, sizeof texts->seconds, "%us", t->limit_s);
     snprintf(texts->rc_ms, sizeof texts->rc_ms, "%ums",
              t->limit_s * 1000 / RC_TRIES);
+    /* With "self" UCX opens also where no device can be used. */
     to[n++] = (struct hb_ucx_setting){
-        "TLS", t->caps.ucx_kind == HB_UCX_TCP ? "tcp,self" : "ib,self", 0};
+        "TLS", t->caps.ucx_kind == HB_UCX_TCP ? "tcp" : "ib", 0};
     to[n++] = (struct hb_ucx_setting){"KEEPALIVE_INTERVAL", seconds, 1};
     if (t->caps.ucx_kind == HB_UCX_TCP) {
         return n;

@@ -97,6 +97,14 @@ netem_or_skip() {
     says '^rank 2 to 0: ucx tcp/'
 }
 
+@test "UCX that reaches no other host: no words of firewalls" {
+    need_ucx
+    run by ucx -x UCX_TLS=self -H pod-0,pod-1 "$net" ways
+    ended_with 75
+    says 'do not reach each other.* UCX: .*; HPCBOOT_TRANSPORTS=tcp does without UCX'
+    says_not firewall
+}
+
 @test "UCX where it is not installed" {
     run pod_hb -x HPCBOOT_MODULE_DIR=/nowhere -x HPCBOOT_FABRIC=roce \
         -H pod-1,pod-2 "$net" ways

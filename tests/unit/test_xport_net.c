@@ -14,6 +14,7 @@
 
 #include "lib/xport/address.h"
 #include "lib/xport/impl.h"
+#include "tests/unit/fabric_tree.h"
 
 #define RANKS 3
 #define CARD_MOST 255 /* HB_SEGMENT_ADDRESS_MAX, less its length */
@@ -119,6 +120,44 @@ static void a_card_that_says_nothing_leaves_tcp(void **state)
     assert_true(!net.by_ucx && !net.is_device);
 }
 
+static struct hb_caps caps_of(const char *tree, const char *const *instead)
+{
+    struct hb_caps caps = {0};
+    char root[256];
+
+    fabric_tree_create(tree, instead, root, sizeof root);
+    (void)hb_caps_rdma(root, NULL, &caps);
+    tree_remove(root);
+    return caps;
+}
+
+static void devices_that_can_be_used_are_seen(void **state)
+{
+    assert_int_equal(caps_of("dual-ib", NULL).ucx_kind, HB_UCX_IB);
+    assert_int_equal(caps_of("dual-ib", NULL).ucx_mbps, 200000);
+    assert_int_equal(caps_of("roce-vlan", NULL).ucx_kind, HB_UCX_ROCE);
+}
+
+static void a_device_without_its_file_is_none(void **state)
+{
+    static const char *const instead[] = {"dev/infiniband/uverbs",
+                                          "dev/infiniband/another", NULL};
+
+    assert_int_equal(caps_of("dual-ib", instead).ucx_kind, HB_UCX_NONE);
+}
+
+static void a_device_that_is_neither_infiniband_nor_roce_is_none(void **state)
+{
+    static const char *const types[] = {"node_type = 1: CA",
+                                        "node_type = 4: RNIC", NULL};
+    static const char *const layers[] = {"link_layer = InfiniBand",
+                                         "link_layer = Unspecified", NULL};
+
+    assert_int_equal(caps_of("dual-ib", types).ucx_kind, HB_UCX_NONE);
+    assert_int_equal(caps_of("dual-ib", layers).ucx_kind, HB_UCX_NONE);
+    assert_int_equal(caps_of("cloud-nic", NULL).ucx_kind, HB_UCX_NONE);
+}
+
 /* Card i has costs[i], unless that is all 0. */
 static struct hb_costs costs_of(const struct hb_costs *costs)
 {
@@ -198,6 +237,9 @@ int main(void)
         cmocka_unit_test(devices_that_do_not_speak_to_each_other_leave_tcp),
         cmocka_unit_test(versions_of_ucx_that_differ_leave_tcp),
         cmocka_unit_test(ucx_over_tcp_is_no_device),
+        cmocka_unit_test(devices_that_can_be_used_are_seen),
+        cmocka_unit_test(a_device_without_its_file_is_none),
+        cmocka_unit_test(a_device_that_is_neither_infiniband_nor_roce_is_none),
         cmocka_unit_test(a_card_that_says_nothing_leaves_tcp),
         cmocka_unit_test(the_dearest_messages_of_all_count),
         cmocka_unit_test(costs_that_one_does_not_know_nobody_knows),

@@ -145,6 +145,20 @@ static void a_flood_is_given_up(void **state)
     drain(p, &f);
 }
 
+/* As where a device file opens, and the device does not. */
+static void a_device_that_ucx_cannot_use_is_told(void **state)
+{
+    struct hb_tcp t = {.caps = {.ucx_kind = HB_UCX_IB}, .limit_s = 3};
+    struct hpcboot_error err = {0};
+    struct hb_caps here = {0};
+
+    if (hb_caps_rdma("", NULL, &here) > 0) {
+        skip(); /* this host has one */
+    }
+    assert_int_equal(hb_ucx_open(&t, &err), HPCBOOT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "cannot be used"));
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
                                     xport_world_tear_down)
@@ -155,6 +169,7 @@ int main(void)
         TEST(an_empty_message_is_given_up),
         TEST(a_short_message_is_given_up),
         TEST(a_flood_is_given_up),
+        cmocka_unit_test(a_device_that_ucx_cannot_use_is_told),
     };
     xport_find_modules();
     setenv("HPCBOOT_TRANSPORTS", "ucx", 1);

@@ -8,7 +8,7 @@ libhbbin_a_SOURCES += \
     %D%/launch.c %D%/launch.h \
     %D%/launch_impl.h %D%/launch_tools.c \
     %D%/lex.c \
-    %D%/parse.c \
+    %D%/parse.c %D%/parse_impl.h %D%/parse_when.c \
     %D%/recipe.h %D%/recipe_impl.h \
     %D%/worker.c %D%/worker.h
 

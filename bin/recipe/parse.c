@@ -2,26 +2,19 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Statements of a recipe: one per line, a keyword and words, dispatched by a
- * table. `[when NAME is VALUE]` holds for the statements below it until the
- * next line in brackets. What a recipe says of the job as a whole (how many
- * processes, ports, roles) cannot depend on a condition, because it is needed
+ * table. What a recipe says of the job as a whole (how many processes, ports,
+ * roles) cannot depend on a condition (parse_when.c), because it is needed
  * before there are ranks. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/recipe/recipe_impl.h"
+#include "bin/recipe/parse_impl.h"
 #include "lib/base/str.h"
 
 #define READY_SECONDS_MAX 86400
 #define PORT_MAX 65535
-
-struct parser {
-    struct lexer l;
-    struct hb_recipe *r;
-    const struct condition *when;
-};
 
 typedef int (*statement_reader)(struct parser *p, struct statement *s,
                                 struct hpcboot_error *err);
@@ -37,9 +30,8 @@ static int bad_word(struct parser *p, struct recipe_at at, const char *word,
                        near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-/* One of `known`: its index. */
-static int choice(struct parser *p, const char *const *known, size_t n,
-                  const char *what, int *out, struct hpcboot_error *err)
+int parse_choice(struct parser *p, const char *const *known, size_t n,
+                 const char *what, int *out, struct hpcboot_error *err)
 {
     struct recipe_at at;
     char *word = NULL;
@@ -59,8 +51,8 @@ static int choice(struct parser *p, const char *const *known, size_t n,
     return rc;
 }
 
-static int name_word(struct parser *p, const char *what, char **out,
-                     struct recipe_at *at, struct hpcboot_error *err)
+int parse_name(struct parser *p, const char *what, char **out,
+               struct recipe_at *at, struct hpcboot_error *err)
 {
     int rc = lex_plain(&p->l, what, out, at, err);
 
@@ -128,7 +120,7 @@ static int read_detect(struct parser *p, struct statement *s,
     struct hb_strv *lists[] = {&p->r->gangs, &p->r->commands,
                                &p->r->variables};
     int which;
-    int rc = choice(p, known, 3, "way to detect", &which, err);
+    int rc = parse_choice(p, known, 3, "way to detect", &which, err);
 
     return rc < 0 ? rc : names(p, "a name", lists[which], err);
 }
@@ -141,8 +133,8 @@ static int read_processes(struct parser *p, struct statement *s,
     struct hb_recipe *r = p->r;
     struct usual_processes *u;
     int per = 0, word;
-    int rc = choice(p, known, 3, "place of processes (slot, host, gpu)", &per,
-                    err);
+    int rc = parse_choice(p, known, 3,
+                          "place of processes (slot, host, gpu)", &per, err);
 
     if (rc < 0) {
         return rc;
@@ -156,7 +148,7 @@ static int read_processes(struct parser *p, struct statement *s,
     r->usual = hb_xrealloc(r->usual, (r->n_usual + 1) * sizeof *r->usual);
     u = &r->usual[r->n_usual++];
     *u = (struct usual_processes){.per = (enum hb_recipe_per)per};
-    rc = choice(p, in, 1, "word here (in)", &word, err);
+    rc = parse_choice(p, in, 1, "word here (in)", &word, err);
     return rc < 0 ? rc : names(p, "a gang or a variable", &u->in, err);
 }
 
@@ -165,8 +157,8 @@ static int read_program(struct parser *p, struct statement *s,
 {
     static const char *const known[] = {"all", "first"};
 
-    return choice(p, known, 2, "set of processes (all, first)",
-                  &p->r->one_program, err);
+    return parse_choice(p, known, 2, "set of processes (all, first)",
+                        &p->r->one_program, err);
 }
 
 /* NAME=COUNT, and one NAME that has the ranks that are left. */
@@ -283,7 +275,7 @@ static int read_port(struct parser *p, struct statement *s,
     r->ports = hb_xrealloc(r->ports, (r->n_ports + 1) * sizeof *r->ports);
     port = &r->ports[r->n_ports++];
     *port = (struct hb_recipe_port){.name = NULL};
-    rc = name_word(p, "the name of a port", &port->name, &s->at, err);
+    rc = parse_name(p, "the name of a port", &port->name, &s->at, err);
     for (size_t i = 0; rc == 0 && i + 1 < r->n_ports; i++) {
         if (hb_streq(r->ports[i].name, port->name)) {
             rc = recipe_fail(p->l.file, s->at, err, "port %s is named twice",
@@ -291,15 +283,15 @@ static int read_port(struct parser *p, struct statement *s,
         }
     }
     if (rc == 0) {
-        rc = choice(p, kinds, 3, "place of a port (head, host, rank)", &kind,
-                    err);
+        rc = parse_choice(p, kinds, 3, "place of a port (head, host, rank)",
+                          &kind, err);
     }
     port->kind = (enum hb_recipe_port_kind)kind;
     if (rc == 0) {
         rc = read_number(p, "port number", PORT_MAX, &port->wanted, err);
     }
     if (rc == 0 && lex_more(&p->l)) {
-        rc = choice(p, from, 1, "word here (from)", &word, err);
+        rc = parse_choice(p, from, 1, "word here (from)", &word, err);
         rc = rc < 0 ? rc : names(p, "a variable", &port->from, err);
     }
     return rc;
@@ -308,7 +300,7 @@ static int read_port(struct parser *p, struct statement *s,
 static int read_meet(struct parser *p, struct statement *s,
                      struct hpcboot_error *err)
 {
-    return name_word(p, "the name of a port", &s->name, &s->at, err);
+    return parse_name(p, "the name of a port", &s->name, &s->at, err);
 }
 
 /* --- what it says of ranks ------------------------------------------- */
@@ -317,7 +309,7 @@ static int read_meet(struct parser *p, struct statement *s,
 static int read_assignment(struct parser *p, struct statement *s,
                            struct hpcboot_error *err)
 {
-    int rc = name_word(p, "a name", &s->name, &s->at, err);
+    int rc = parse_name(p, "a name", &s->name, &s->at, err);
 
     if (rc == 0) {
         rc = words(p, s, err);
@@ -332,7 +324,7 @@ static int read_assignment(struct parser *p, struct statement *s,
 static int read_name(struct parser *p, struct statement *s,
                      struct hpcboot_error *err)
 {
-    return name_word(p, "a name", &s->name, &s->at, err);
+    return parse_name(p, "a name", &s->name, &s->at, err);
 }
 
 static int read_nothing(struct parser *p, struct statement *s,
@@ -445,125 +437,6 @@ static int read_statement(struct parser *p, struct hpcboot_error *err)
     return rc;
 }
 
-/* --- conditions -------------------------------------------------------- */
-
-/* Cuts "[when ... ]" out of its line: the lexer then reads words of it. */
-static int bracket_line(struct parser *p, struct lexer *inner,
-                        struct hpcboot_error *err)
-{
-    const char *nl = memchr(p->l.p, '\n', (size_t)(p->l.end - p->l.p));
-    const char *end = nl != NULL ? nl : p->l.end;
-
-    while (end > p->l.p && strchr(" \t\r", end[-1]) != NULL) {
-        end--;
-    }
-    if (end[-1] != ']') {
-        return recipe_fail(p->l.file, p->l.at, err, "[ is not closed by ] at "
-                           "the end of its line");
-    }
-    *inner = p->l;
-    inner->end = end - 1;
-    inner->p++;
-    inner->at.column++;
-    return 0;
-}
-
-static int read_condition(struct parser *p, struct condition *c,
-                          struct hpcboot_error *err)
-{
-    struct recipe_at at;
-    char *word = NULL;
-    int rc = name_word(p, "the name of a variable", &word, &c->at, err);
-
-    if (rc == 0) {
-        c->name = hb_xcalloc(1, sizeof *c->name);
-        c->name->kind = NODE_VARIABLE;
-        c->name->at = c->at;
-        c->name->text = word;
-        word = NULL;
-        rc = lex_plain(&p->l, "is", &word, &at, err);
-    }
-    if (rc == 0 && !hb_streq(word, "is")) {
-        rc = recipe_fail(p->l.file, at, err, "expected is, as in NAME is "
-                         "VALUE, or NAME is not VALUE");
-    }
-    free(word);
-    if (rc == 0 && !lex_more(&p->l)) {
-        rc = recipe_fail(p->l.file, p->l.at, err, "expected a value");
-    }
-    return rc < 0 ? rc : lex_word(&p->l, &c->value, err);
-}
-
-static int is_not(const struct condition *c)
-{
-    const struct node *n = c->value.nodes;
-
-    return n != NULL && n->kind == NODE_TEXT && n->next == NULL &&
-           hb_streq(n->text, "not");
-}
-
-static int read_conditions(struct parser *p, struct condition **out,
-                           struct hpcboot_error *err)
-{
-    int rc;
-
-    do {
-        struct condition *c = hb_xcalloc(1, sizeof *c);
-        char *word = NULL;
-        struct recipe_at at;
-
-        *out = c;
-        out = &c->next;
-        rc = read_condition(p, c, err);
-        if (rc == 0 && is_not(c) && lex_more(&p->l)) {
-            nodes_destroy(c->value.nodes);
-            c->value.nodes = NULL;
-            c->negated = 1;
-            rc = lex_word(&p->l, &c->value, err);
-        }
-        if (rc < 0 || !lex_more(&p->l)) {
-            return rc;
-        }
-        rc = lex_plain(&p->l, "and", &word, &at, err);
-        if (rc == 0 && !hb_streq(word, "and")) {
-            rc = recipe_fail(p->l.file, at, err, "expected and, or ]");
-        }
-        free(word);
-    } while (rc == 0);
-    return rc;
-}
-
-static int read_bracket(struct parser *p, struct hpcboot_error *err)
-{
-    static const char *const known[] = {"always", "when"};
-    struct hb_recipe *r = p->r;
-    struct lexer outer = p->l, inner;
-    int which = 0;
-    int rc = bracket_line(p, &inner, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    p->l = inner;
-    p->when = NULL;
-    rc = choice(p, known, 2, "kind of section (when, always)", &which, err);
-    if (rc == 0 && which == 1) {
-        r->whens = hb_xrealloc(r->whens, (r->n_whens + 1) * sizeof *r->whens);
-        r->whens[r->n_whens] = NULL;
-        rc = read_conditions(p, &r->whens[r->n_whens], err);
-        p->when = r->whens[r->n_whens++];
-    }
-    if (rc == 0 && lex_more(&p->l)) {
-        rc = recipe_fail(p->l.file, p->l.at, err, "expected ]");
-    }
-    p->l = outer;
-    while (rc == 0 && p->l.p < inner.end + 1) {
-        p->l.p++;
-        p->l.at.column++;
-    }
-    return rc;
-}
-
 /* --- the whole --------------------------------------------------------- */
 
 static int parse(struct parser *p, struct hpcboot_error *err)
@@ -572,7 +445,7 @@ static int parse(struct parser *p, struct hpcboot_error *err)
 
     do {
         if (lex_more(&p->l)) {
-            rc = *p->l.p == '[' ? read_bracket(p, err)
+            rc = *p->l.p == '[' ? parse_bracket(p, err)
                                 : read_statement(p, err);
         }
     } while (rc == 0 && lex_next_line(&p->l));

@@ -445,7 +445,8 @@ void host_go_on(struct job_host *h); /* its link has drained */
 /* Of those whose ranks begin in this life of theirs. */
 int job_orders_anew(struct job *j, uint32_t restart,
                     struct hpcboot_error *err);
-void job_inspected(struct job *j, const struct hb_msg_inspected *m);
+int job_inspected(struct job_host *h, const struct hb_frame *f,
+                  struct hpcboot_error *err);
 
 /* watch.c */
 void job_frame(struct job_host *h, const struct hb_frame *f);

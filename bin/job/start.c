@@ -442,25 +442,29 @@ static void go(struct job *j)
     job_carry_stdin_begin(j);
 }
 
-void job_inspected(struct job *j, const struct hb_msg_inspected *m)
+int job_inspected(struct job_host *h, const struct hb_frame *f,
+                  struct hpcboot_error *err)
 {
+    struct job *j = h->job;
+    struct hb_msg_inspected m;
     enum hb_pm_family family;
-
     struct job_tally t;
+    int rc = hb_wire_get_inspected(f, &m, err);
 
     job_tally(j, &t);
-    if (j->phase != JOB_CONNECTING || t.open > 0) {
-        return; /* a host was lost meanwhile: it is asked again */
+    if (rc < 0 || j->phase != JOB_CONNECTING || t.open > 0) {
+        return rc; /* a host was lost meanwhile: it is asked again */
     }
-    if (m->found && hb_pm_family_parse(m->family, &family, NULL) == 0) {
+    if (m.found && hb_pm_family_parse(m.family, &family, NULL) == 0) {
         j->family.family = family;
-        j->family.flavour = (enum hb_mpi_flavour)m->flavour;
-        j->family.certain = m->certain;
-        j->family.links_mpi = m->links_mpi;
-        snprintf(j->family.why, sizeof j->family.why, "%s", m->why);
+        j->family.flavour = (enum hb_mpi_flavour)m.flavour;
+        j->family.certain = m.certain;
+        j->family.links_mpi = m.links_mpi;
+        snprintf(j->family.why, sizeof j->family.why, "%s", m.why);
     }
     job_settle_family(j);
     go(j);
+    return 0;
 }
 
 /* Where the first ranks will be, as far as it is known. */

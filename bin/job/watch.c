@@ -443,6 +443,7 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_contact m;
     int rc = hb_wire_get_contact(f, &m, err);
 
+    rc = rc == 0 ? check_rank(h, m.rank, err) : rc;
     if (rc == 0 && (m.contact & HB_CONTACT_INIT) != 0) {
         if (h->programs_begun == 0) {
             job_event_host(h, "host_initialised", NULL);
@@ -526,69 +527,64 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
     return rc;
 }
 
-static int on_inspected(struct job_host *h, const struct hb_frame *f,
-                        struct hpcboot_error *err)
-{
-    struct hb_msg_inspected m;
-    int rc = hb_wire_get_inspected(f, &m, err);
-
-    if (rc == 0) {
-        job_inspected(h->job, &m);
-    }
-    return rc;
-}
-
-static const frame_handler handlers[HB_MSG_TYPES] = {
-    [HB_MSG_RANK_STARTED] = on_started,
-    [HB_MSG_RANK_FAILED] = on_rank_failed,
-    [HB_MSG_RANK_EXIT] = on_rank_exit,
-    [HB_MSG_ABORT] = on_abort,
-    [HB_MSG_OUTPUT] = on_output,
-    [HB_MSG_STDIN_CREDIT] = on_stdin_credit,
-    [HB_MSG_DONE] = on_done,
-    [HB_MSG_NOTE] = on_note,
-    [HB_MSG_CONTACT] = on_contact,
-    [HB_MSG_FAILED] = on_host_failed,
-    [HB_MSG_LEAVING] = on_leaving,
-    [HB_MSG_INSPECTED] = on_inspected,
-    [HB_MSG_BOOT_STAGE] = job_tree_frame,
-    [HB_MSG_BOOT_DOUBT] = job_tree_frame,
-    [HB_MSG_BOOT_FAILED] = job_tree_frame,
-    [HB_MSG_CHILD_LOST] = job_tree_frame,
-    [HB_MSG_CLOCK] = job_tree_frame,
-    [HB_MSG_SUSPECT] = job_tree_frame,
-    [HB_MSG_FILE_TAKEN] = job_files_taken,
-    [HB_MSG_SURVEYED] = job_surveyed,
-    [HB_MSG_EXAMINED] = job_examined,
-    [HB_MSG_PROBE_DATA] = job_traffic_data,
-    [HB_MSG_PROBED] = job_traffic_ended,
-    [HB_MSG_PORTS_FOUND] = job_meeting_found,
-    [HB_MSG_MET] = job_meeting_met,
-    [HB_MSG_FENCE_UP] = job_route_frame,
-    [HB_MSG_MODEX] = job_route_frame,
-    [HB_MSG_MODEX_REPLY] = job_route_frame,
-    [HB_MSG_NAME] = job_route_frame,
-    [HB_MSG_EVENT] = job_route_frame,
-    [HB_MSG_SPAWN] = job_spawn_frame,
-    [HB_MSG_RESUMED] = job_adopt_frame,
-    [HB_MSG_ACK] = job_adopt_frame,
-    [HB_MSG_CUT] = job_cut_frame,
-    [HB_MSG_ALIVE] = job_cut_frame,
+static const struct {
+    frame_handler handler;
+    int ordered; /* only of hosts whose ranks, or others' below, were */
+} frames[HB_MSG_TYPES] = {
+    [HB_MSG_RANK_STARTED] = {on_started, 1},
+    [HB_MSG_RANK_FAILED] = {on_rank_failed, 1},
+    [HB_MSG_RANK_EXIT] = {on_rank_exit, 1},
+    [HB_MSG_ABORT] = {on_abort, 1},
+    [HB_MSG_OUTPUT] = {on_output, 1},
+    [HB_MSG_STDIN_CREDIT] = {on_stdin_credit, 1},
+    [HB_MSG_DONE] = {on_done, 1},
+    [HB_MSG_NOTE] = {on_note, 0},
+    [HB_MSG_CONTACT] = {on_contact, 1},
+    [HB_MSG_FAILED] = {on_host_failed, 0},
+    [HB_MSG_LEAVING] = {on_leaving, 1},
+    [HB_MSG_INSPECTED] = {job_inspected, 0},
+    [HB_MSG_BOOT_STAGE] = {job_tree_frame, 0},
+    [HB_MSG_BOOT_DOUBT] = {job_tree_frame, 0},
+    [HB_MSG_BOOT_FAILED] = {job_tree_frame, 0},
+    [HB_MSG_CHILD_LOST] = {job_tree_frame, 0},
+    [HB_MSG_CLOCK] = {job_tree_frame, 0},
+    [HB_MSG_SUSPECT] = {job_tree_frame, 0},
+    [HB_MSG_FILE_TAKEN] = {job_files_taken, 0},
+    [HB_MSG_SURVEYED] = {job_surveyed, 0},
+    [HB_MSG_EXAMINED] = {job_examined, 0},
+    [HB_MSG_PROBE_DATA] = {job_traffic_data, 0},
+    [HB_MSG_PROBED] = {job_traffic_ended, 0},
+    [HB_MSG_PORTS_FOUND] = {job_meeting_found, 0},
+    [HB_MSG_MET] = {job_meeting_met, 1},
+    [HB_MSG_FENCE_UP] = {job_route_frame, 1},
+    [HB_MSG_MODEX] = {job_route_frame, 1},
+    [HB_MSG_MODEX_REPLY] = {job_route_frame, 1},
+    [HB_MSG_NAME] = {job_route_frame, 1},
+    [HB_MSG_EVENT] = {job_route_frame, 1},
+    [HB_MSG_SPAWN] = {job_spawn_frame, 1},
+    [HB_MSG_RESUMED] = {job_adopt_frame, 0},
+    [HB_MSG_ACK] = {job_adopt_frame, 0},
+    [HB_MSG_CUT] = {job_cut_frame, 1},
+    [HB_MSG_ALIVE] = {job_cut_frame, 0},
 };
 
 void job_frame(struct job_host *h, const struct hb_frame *f)
 {
+    int ordered = h->job->begun && h->state >= HOST_RUNNING;
     struct hpcboot_error err = {0};
     int rc;
 
     if (!host_heard(h, f)) {
         return;
     }
-    if (f->type >= HB_MSG_TYPES || handlers[f->type] == NULL) {
+    if (f->type >= HB_MSG_TYPES || frames[f->type].handler == NULL) {
         rc = hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "a %s frame is not for the "
                      "launcher", hb_wire_type_name(f->type));
+    } else if (frames[f->type].ordered && !ordered) {
+        rc = hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "a %s frame came out of turn",
+                     hb_wire_type_name(f->type));
     } else {
-        rc = handlers[f->type](h, f, &err);
+        rc = frames[f->type].handler(h, f, &err);
     }
     if (rc < 0) {
         host_lost(h, &err);

@@ -414,6 +414,23 @@ END
     nothing_left
 }
 
+# The other host does not come, so that no rank has a place yet.
+@test "an agent that speaks of ranks before there are any is given up" {
+    need python3
+    local kind slots
+    for kind in OUTPUT CONTACT; do
+        for slots in 1 auto; do
+            run hb -H "evil:$slots,slow:$slots" --connect-timeout 2 \
+                --launch-with "bash -c '[ %h = evil ] || exec sleep 1000
+                exec python3 $fakes/early_link.py $kind bash -c \"\$0\"' %a" \
+                -n 2 true
+            ended_with 75
+            says "host evil: a $kind frame came out of turn"
+            nothing_left
+        done
+    done
+}
+
 @test "a rank that breaks its protocol is cut off, and one line says so" {
     need python3
     run hb --pmi pmi1 -n 1 python3 -c '

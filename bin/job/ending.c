@@ -66,13 +66,13 @@ static void give_up_in(struct job *j, int64_t ms);
  * outside does not wait for it for ever: the next word would be SIGKILL. */
 static int reader_sleeps(struct job *j)
 {
-    return (j->interrupts > 0 || j->verdict.kind == HB_CAUSE_TIMEOUT) &&
-           !hosts_running(j) && job_carry_pending(j);
+    return j->reader_until_ns != 0 && !hosts_running(j) &&
+           job_carry_pending(j);
 }
 
 static void wait_for_reader(struct job *j)
 {
-    int64_t left_ms = hb_deadline_left_ms(j->patience_ns);
+    int64_t left_ms = hb_deadline_left_ms(j->reader_until_ns);
 
     if (left_ms > 0) {
         give_up_in(j, left_ms);
@@ -344,12 +344,27 @@ void job_maybe_over(struct job *j)
     }
 }
 
+/* Also where what failed before has ended the ranks already: then nobody but
+ * the reader is waited for. */
+static void end_from_outside(struct job *j, enum hb_cause_kind kind, int code,
+                             const char *text)
+{
+    j->reader_until_ns = hb_deadline_in_ms((int64_t)j->opt->grace_ms +
+                                           GIVE_UP_EXTRA_MS);
+    job_fail(j, kind, code, "%s", text);
+    if (reader_sleeps(j)) {
+        wait_for_reader(j);
+    }
+}
+
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
+    char text[80];
 
-    job_fail(j, HB_CAUSE_TIMEOUT, 0, "the job did not end within %.10g s "
+    snprintf(text, sizeof text, "the job did not end within %.10g s "
              "(--timeout)", (double)j->opt->timeout_ms / 1000);
+    end_from_outside(j, HB_CAUSE_TIMEOUT, 0, text);
 }
 
 /* The limit is one for all lives of the job. */
@@ -388,7 +403,7 @@ void job_timers_close(struct job *j)
 
 void job_told_to_end(struct job *j, int signo)
 {
-    char name[64];
+    char name[64], text[128];
 
     hb_signal_text(signo, name, sizeof name);
     if (j->phase == JOB_CONNECTING && j->tick_timer != NULL) {
@@ -405,8 +420,9 @@ void job_told_to_end(struct job *j, int signo)
     if (signo == SIGTERM) {
         j->end_signal = j->opt->checkpoint_signal; /* its pod is to leave */
     }
-    job_fail(j, HB_CAUSE_USER, signo, "%s was told to end by %s",
+    snprintf(text, sizeof text, "%s was told to end by %s",
              job_program(j->only_wait), name);
+    end_from_outside(j, HB_CAUSE_USER, signo, text);
 }
 
 /* Every rank links an MPI and none of them ever called its server. Where the

@@ -253,7 +253,8 @@ struct job {
     uint32_t host_entries;   /* that hosts and gang.hosts have room for */
     int need_lost;          /* hosts that were lost are waited for */
     int end_signal;         /* what ends ranks; 0: TERM */
-    int64_t patience_ns; /* with a reader that sleeps, once told to end */
+    int64_t patience_ns; /* with hosts that were told to end */
+    int64_t reader_until_ns; /* told to end from outside: is waited for; 0 */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
     const char *end_reason; /* said with it; the verdict's, or a literal */
     int contact_noted;

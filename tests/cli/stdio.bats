@@ -404,6 +404,44 @@ END
     nothing_left
 }
 
+# sleeping_reader OPTION...: a job whose output, 2 MB, nobody takes, as $job; it
+# ends by itself with status 3.
+sleeping_reader() {
+    mkfifo pipe
+    exec {never_read}<> pipe
+    hb --grace 100ms "$@" sh -c 'head -c 2000000 /dev/zero; touch ended; exit 3' \
+        > pipe 2> err &
+    job=$!
+}
+launcher_of() { # of the shell that runs hb
+    launcher=$(pgrep -P "$(pgrep -P "$1")" -x hbrun)
+}
+has_no_child() { ! pgrep -P "$1" > /dev/null; }
+
+@test "a reader that sleeps for ever does not keep a failed job told to end" {
+    local launcher
+    sleeping_reader -n 1
+    wait_until test -e ended
+    launcher_of $job
+    wait_until has_no_child "$launcher"
+    sleep 3 # until nothing but the reader is waited for
+    kill -TERM "$launcher"
+    ends $job
+    exec {never_read}>&-
+    ended_with 3
+    says 'nobody reads the output: [0-9]+ bytes of it are dropped'
+    nothing_left
+}
+
+@test "a reader that sleeps for ever: --timeout ends a job one of whose ranks failed" {
+    sleeping_reader --on-failure continue --timeout 5 -n 1
+    ends $job
+    exec {never_read}>&-
+    ended_with 3
+    says 'nobody reads the output: [0-9]+ bytes of it are dropped'
+    nothing_left
+}
+
 @test "a million short lines from 8 ranks while the reader sleeps" {
     # The sleep is the reader's, the thing under test.
     hb -n 8 "$(fake flood)" lines 125000 | {

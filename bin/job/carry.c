@@ -40,12 +40,25 @@ static void on_written(void *arg, uint32_t rank, size_t bytes)
 {
     struct job *j = arg;
     struct job_host *h = j->node_host[j->map->node_of_rank[rank]];
+    struct job_rank *r = &j->ranks[rank];
+    size_t disowned = r->output_disowned < bytes ? r->output_disowned : bytes;
 
-    h->output_open -= (int64_t)bytes;
-    h->credit_owed += (uint32_t)bytes;
+    r->output_waits -= bytes;
+    r->output_disowned -= disowned;
+    h->output_open -= (int64_t)(bytes - disowned);
+    h->credit_owed += (uint32_t)(bytes - disowned);
     if (h->credit_owed >= j->window / CREDIT_LUMPS) {
         HOST_SEND(h, credit, .bytes = h->credit_owed);
         h->credit_owed = 0;
+    }
+}
+
+void job_carry_disown(struct job *j, uint32_t node)
+{
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (j->map->node_of_rank[r] == node) {
+            j->ranks[r].output_disowned = j->ranks[r].output_waits;
+        }
     }
 }
 
@@ -150,6 +163,7 @@ int job_carry_output(struct job_host *h, const struct hb_msg_output *m,
     if (check_credit(h, m->data.len, why) < 0) {
         return HPCBOOT_ERR_PROTOCOL;
     }
+    j->ranks[m->rank].output_waits += m->data.len;
     j->output_bytes[m->stream == 2] += m->data.len;
     hb_progress_erase(j->progress);
     if (j->fold != NULL && m->stream == STDERR_FILENO) {

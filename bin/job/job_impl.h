@@ -13,6 +13,7 @@
 #include "bin/cli/options.h"
 #include "bin/cli/output.h"
 #include "bin/cli/progress.h"
+#include "bin/job/carry.h"
 #include "bin/job/grow.h"
 #include "bin/job/host.h"
 #include "bin/job/job.h"
@@ -153,6 +154,7 @@ struct job_rank {
     int wait_status;
     int64_t ended_ns; /* by our clock; as far as it has ended */
     uint32_t restarts; /* of this rank alone */
+    size_t output_waits, output_disowned; /* bytes; of an agent that is gone */
     uint8_t started, ended, told;
 };
 
@@ -515,23 +517,6 @@ int job_cut_frame(struct job_host *h, const struct hb_frame *f,
  * one; NULL: nobody has complained. */
 const char *job_cut_words(const struct job_host *h, char *text, size_t size);
 void job_cuts_close(struct job *j);
-
-/* carry.c */
-int job_carry_parse(struct job *j, struct hpcboot_error *err);
-int job_carry_open(struct job *j, struct hpcboot_error *err);
-void job_carry_watch(struct job *j);
-int job_carry_pending(struct job *j); /* and being waited for */
-int job_carry_check(const struct job *j, struct hpcboot_error *err);
-int job_carry_output(struct job_host *h, const struct hb_msg_output *m,
-                     struct hpcboot_error *err);
-void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
-void job_carry_stdin_begin(struct job *j);
-/* It may read from now on; one that comes late may find the end alone. */
-void job_carry_stdin_ordered(struct job_host *h);
-/* A host is gone, which the others have perhaps waited for. */
-void job_carry_stdin_lost(struct job *j);
-void job_carry_tell_folded(struct job *j);
-void job_carry_close(struct job *j);
 
 /* signals.c: those that end hbrun */
 /* Until a loop hears them: one that comes is told of, and ends it; one that is

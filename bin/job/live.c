@@ -293,6 +293,7 @@ void job_live_failed(struct job_host *h)
 /* Frees a seat whose host has gone or has never come: its ranks have ended. */
 static void vacate(struct job *j, uint32_t node)
 {
+    job_carry_disown(j, node);
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         if (j->map->node_of_rank[r] == node && !j->ranks[r].ended) {
             j->ranks[r].ended = 1;
@@ -335,9 +336,11 @@ static void free_seat(struct job_host *h, uint32_t node)
     job_forget_ends(j, node);
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         if (j->map->node_of_rank[r] == node) {
-            uint32_t n = j->ranks[r].restarts + 1;
+            struct job_rank *was = &j->ranks[r];
 
-            j->ranks[r] = (struct job_rank){.restarts = n};
+            *was = (struct job_rank){.restarts = was->restarts + 1,
+                                     .output_waits = was->output_waits,
+                                     .output_disowned = was->output_waits};
         }
     }
     if (j->node_host[node]->node == node) {

@@ -269,6 +269,7 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     h->node = node;
     h->world = j->node_host[node]->world;
     j->node_host[node] = h;
+    job_carry_disown(j, node);
     j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
     host_start_late(h, delay_ms);
     job_route_add(h); /* fences wait for it from here on */

@@ -85,7 +85,9 @@ static void conclude(struct job *j)
     t->under_way = 0;
     evtimer_del(t->timer);
     for (uint32_t i = 0; i < t->n; i++) {
-        HOST_SEND(t->probes[i].host, probe, .size = 0);
+        if (t->probes[i].host->state == HOST_READY) { /* it may be lost */
+            HOST_SEND(t->probes[i].host, probe, .size = 0);
+        }
         explained |= t->result.hosts[i].error != NULL;
     }
     /* Where one has failed the others could not come to their end. */

@@ -494,6 +494,37 @@ EOF
     [ "$(wc -c < out)" -eq "$(cat written)" ]
 }
 
+# What the lost agent has said is written while its successor is on its way,
+# which has been told nothing yet and must not hear of credit.
+@test "a host is started again while the reader sleeps: no credit is given twice" {
+    local daemons
+    cat > way << 'END'
+#!/bin/sh
+[ ! -e begun ] || { touch waits; until [ -e taken ]; do sleep 0.05; done; }
+exec "$@"
+END
+    chmod 755 way
+    # shellcheck disable=SC2016  # for the rank
+    hb -H other:1 --launch-with ./way --on-failure respawn \
+        --restart-delay 10ms --max-restarts 1 -n 1 bash -c '
+        [ "$HPCBOOT_RESTART" = 0 ] || { echo again; exit; }
+        head -c 3900000 /dev/zero; touch begun; exec sleep 1000' 2> err | {
+        wait_until test -e waits
+        head -c 3000000 > /dev/null
+        touch taken
+        cat > out
+    } &
+    wait_until test -e begun
+    daemons=$(marked | xargs -r ps -o pid=,comm= -p | sed -n 's/ hpcbootd$//p')
+    # shellcheck disable=SC2086  # pids
+    kill -KILL $daemons
+    wait_until test -e out
+    nothing_left
+    run cat err
+    says_not 'CREDIT|again in'
+    [ "$(tail -c 6 out)" = again ]
+}
+
 # Ranks end, and the end of what they wrote is in their pipes. The sleep is
 # more than processes that they leave behind are waited for.
 @test "the reader sleeps for long when the ranks have ended: all of it comes" {

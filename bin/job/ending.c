@@ -230,7 +230,8 @@ void job_cause(struct job *j, const struct hb_cause *cause)
     }
     /* What happens after the agents were told to end follows from that. */
     if (!j->grace_given || cause->time_ns < j->verdict.time_ns ||
-        hb_verdict_explained_by(&j->verdict, cause)) {
+        hb_verdict_explained_by(&j->verdict, cause) ||
+        hb_verdict_yields_to(&j->verdict, cause)) {
         if (hb_verdict_add(&j->verdict, cause) == 1) {
             j->first_rank = cause->rank;
             job_ancestry_failed(j);

@@ -68,6 +68,13 @@ int hb_verdict_explained_by(const struct hb_verdict *v,
             v->killed_on[0] != '\0' && strcmp(v->killed_on, c->host) == 0);
 }
 
+int hb_verdict_yields_to(const struct hb_verdict *v, const struct hb_cause *c)
+{
+    return v->kind == HB_CAUSE_RESIZE &&
+           (c->kind == HB_CAUSE_TIMEOUT || c->kind == HB_CAUSE_USER ||
+            c->kind == HB_CAUSE_OUTPUT || c->kind == HB_CAUSE_INTERNAL);
+}
+
 static void note_killed(struct hb_verdict *v, const struct hb_cause *c)
 {
     int out_of_nowhere = c->kind == HB_CAUSE_SIGNAL && c->code == SIGKILL &&
@@ -87,7 +94,8 @@ static int follows_a_loss(const struct hb_verdict *v, const struct hb_cause *c)
 
 static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
 {
-    if (v->kind == HB_CAUSE_NONE || hb_verdict_explained_by(v, c)) {
+    if (v->kind == HB_CAUSE_NONE || hb_verdict_explained_by(v, c) ||
+        hb_verdict_yields_to(v, c)) {
         return 1;
     }
     if (follows_a_loss(v, c)) {
@@ -231,8 +239,10 @@ int hb_verdict_add(struct hb_verdict *v, const struct hb_cause *c)
     if (!is_first(v, c)) {
         return 0;
     }
+    if (!hb_verdict_yields_to(v, c)) {
+        v->time_ns = c->time_ns; /* else ranks end since the change of size */
+    }
     v->kind = c->kind;
-    v->time_ns = c->time_ns;
     v->status = status_of(c);
     note_killed(v, c);
     put_sentence(v, c);

@@ -72,6 +72,10 @@ int hb_verdict_add(struct hb_verdict *v, const struct hb_cause *cause);
  * end by SIGKILL is told some time after it, an exit that follows at once. */
 int hb_verdict_explained_by(const struct hb_verdict *v,
                             const struct hb_cause *cause);
+/* Whether the first one, a change of size, is no failure, and the cause ends
+ * the job for good, though it came later. */
+int hb_verdict_yields_to(const struct hb_verdict *v,
+                         const struct hb_cause *cause);
 /* "SIGSEGV (Segmentation fault)"; static per call site's buffer. */
 void hb_signal_text(int signo, char *text, size_t size);
 

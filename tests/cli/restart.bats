@@ -203,3 +203,21 @@ END
         'touch running; until [ -s fds ]; do sleep 0.05; done'
     run -1 grep -E 'socket:|eventpoll' fds
 }
+
+@test "told to end while ranks have their grace for a change of size" {
+    printf '#!/bin/sh\ncat hosts\n' > discover
+    chmod +x discover
+    echo aa:1 > hosts
+    "$hbrun" --np 1:4 --discover-hosts ./discover --launch-with fork \
+        --on-failure restart-job --grace 60 sh -c 'trap "" TERM; touch up
+        until [ -e over ]; do sleep 0.05; done' 2> err &
+    pid=$!
+    wait_until test -e up
+    echo bb:1 >> hosts
+    wait_until grep -q 'bb has come into the gang' err
+    kill -TERM $pid
+    touch over
+    ends $pid
+    ended_with 143
+    says 'error: hbrun was told to end by signal 15'
+}

@@ -211,6 +211,27 @@ static void a_spawned_job_ends_the_job_with_its_own_status(void **state)
     assert_string_equal(v.text, spawned.text);
 }
 
+static void a_change_of_size_yields_to_what_ends_the_job_for_good(void **state)
+{
+    const enum hb_cause_kind for_good[] = {
+        HB_CAUSE_TIMEOUT, HB_CAUSE_USER, HB_CAUSE_OUTPUT, HB_CAUSE_INTERNAL,
+    };
+    struct hb_cause resize = cause(HB_CAUSE_RESIZE, SECOND, 0);
+    struct hb_cause late = cause(HB_CAUSE_EXIT, 2 * SECOND, 1);
+
+    for (size_t i = 0; i < sizeof for_good / sizeof *for_good; i++) {
+        struct hb_cause c = cause(for_good[i], 3 * SECOND, SIGTERM);
+        struct hb_verdict v = {0};
+
+        hb_verdict_add(&v, &resize);
+        assert_int_equal(hb_verdict_add(&v, &late), 0);
+        assert_true(hb_verdict_yields_to(&v, &c));
+        assert_int_equal(hb_verdict_add(&v, &c), 1);
+        assert_int_equal(v.kind, for_good[i]);
+        assert_int_equal(hb_verdict_add(&v, &late), 0);
+    }
+}
+
 static void no_cause_is_success(void **state)
 {
     struct hb_verdict v = {0};
@@ -234,6 +255,8 @@ int main(void)
         cmocka_unit_test(a_host_that_is_lost_later_explains_nothing_else),
         cmocka_unit_test(a_host_that_is_lost_long_after_explains_nothing),
         cmocka_unit_test(a_spawned_job_ends_the_job_with_its_own_status),
+        cmocka_unit_test(
+            a_change_of_size_yields_to_what_ends_the_job_for_good),
         cmocka_unit_test(no_cause_is_success),
     };
 

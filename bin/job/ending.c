@@ -211,23 +211,22 @@ static void tell_failure(struct job *j, const struct hb_cause *cause)
     }
 }
 
-/* The job had gone on without what failed first, which decides the status and
- * the last sentence all the same. */
-static void tell_end(const struct job *j, const struct hb_cause *cause)
+/* Why ranks are ended. Where the job had gone on without what failed first,
+ * that decides the status and the last sentence all the same. */
+static const char *tell_end(struct job *j, const struct hb_cause *cause)
 {
-    struct hb_verdict one = {0};
-
-    if (j->verdict.kind != HB_CAUSE_NONE && !j->grace_given && j->begun) {
-        hb_verdict_add(&one, cause);
-        hb_log(HB_WARN, "%s; all ranks are ended", one.text);
+    if (j->verdict.kind == HB_CAUSE_NONE || j->grace_given || !j->begun) {
+        return j->verdict.text;
     }
+    hb_verdict_add(&j->ended_by, cause);
+    hb_log(HB_WARN, "%s; all ranks are ended", j->ended_by.text);
+    return j->ended_by.text;
 }
 
 void job_cause(struct job *j, const struct hb_cause *cause)
 {
-    if (!goes_on(j, cause)) {
-        tell_end(j, cause);
-    }
+    const char *reason = goes_on(j, cause) ? NULL : tell_end(j, cause);
+
     /* What happens after the agents were told to end follows from that. */
     if (!j->grace_given || cause->time_ns < j->verdict.time_ns ||
         hb_verdict_explained_by(&j->verdict, cause) ||
@@ -237,9 +236,10 @@ void job_cause(struct job *j, const struct hb_cause *cause)
             job_ancestry_failed(j);
         }
     }
-    if (!goes_on(j, cause)) {
-        job_kill(j, (uint32_t)j->opt->grace_ms, j->verdict.text);
+    if (reason != NULL) {
+        job_kill(j, (uint32_t)j->opt->grace_ms, reason);
     } else if (!j->grace_given) {
+        j->end_signal = 0; /* it was for this cause */
         tell_failure(j, cause);
         job_meeting_settle(j); /* it may have been the last one that worked */
     }

@@ -243,6 +243,7 @@ struct job {
     struct job_rank *ranks; /* [map->n_ranks], has room for more */
     uint32_t n_started, n_ended, hosts_done;
     struct hb_verdict verdict;
+    struct hb_verdict ended_by; /* where another failure had been outlived */
     enum hb_on_failure on_failure;
     struct hb_lives *lives; /* beyond this one */
     int begun;              /* ranks were ordered */
@@ -258,7 +259,7 @@ struct job {
     int64_t patience_ns; /* with hosts that were told to end */
     int64_t reader_until_ns; /* told to end from outside: is waited for; 0 */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
-    const char *end_reason; /* said with it; the verdict's, or a literal */
+    const char *end_reason; /* said with it; a verdict's, or a literal */
     int contact_noted;
     unsigned initialised; /* HB_CONTACT_* of the first rank that has; or 0 */
     uint32_t programs_begun; /* by the host that is furthest */

@@ -403,6 +403,27 @@ not_stopped() { ! stopped "$1"; }
     nothing_left
 }
 
+@test "what ends a job that has gone on without a host is what ranks hear of" {
+    # The parent of a rank is its agent.
+    # shellcheck disable=SC2016  # expanded in the ranks
+    "$hbrun" -H aa:1,bb:1 --launch-with fork --on-failure continue \
+        --checkpoint-signal USR1 --grace 60 --events events -n 2 bash -c '
+        [ "$HPCBOOT_RANK" = 0 ] || { kill -TERM "$PPID"; exec sleep 1000; }
+        for s in TERM USR1; do trap "touch over; echo got $s; exit" $s; done
+        touch up
+        until [ -e over ]; do sleep 0.05; done' > out 2> err &
+    wait_until grep -q 'host bb: .*the job goes on' err
+    wait_until test -e up
+    kill -HUP $!
+    ends $!
+    ended_with 75
+    [ "$(cat out)" = 'got TERM' ]
+    says 'error: host bb: its agent was told to end'
+    run grep '"event":"job_ending"' events
+    says '"why":"hbrun was told to end by signal 1'
+    nothing_left
+}
+
 @test "TSTP stops the ranks, CONT continues them" {
     local launcher rank
     "$hbrun" -n 1 sh -c 'echo $$ > started; exec sleep 1000' &

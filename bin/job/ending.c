@@ -113,6 +113,7 @@ static void on_give_up(evutil_socket_t fd, short what, void *arg)
     }
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
+        int lost = h->state == HOST_RUNNING || h->state == HOST_LOST;
 
         if (h->state == HOST_RUNNING) {
             if (n++ < UNCONFIRMED_NAMED) {
@@ -121,7 +122,7 @@ static void on_give_up(evutil_socket_t fd, short what, void *arg)
             h->gone = 1;
         }
         host_close(h);
-        h->state = HOST_DONE;
+        h->state = lost ? HOST_LOST : HOST_DONE;
     }
     say_unconfirmed(&names, n);
     job_spawns_end(j, 1);

@@ -249,9 +249,8 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     says 'chdir to /x+\.\.\.: File name too long'
 }
 
-# The pids of guard and agent below the keeper below hbrun, $1.
+# The pids of keeper, guard and agent below hbrun, $1.
 agent_pids() {
-    local keeper
     keeper=$(ps -o pid= --ppid "$1" | tr -d ' ')
     guard=$(ps -o pid= --ppid "$keeper" | tr -d ' ')
     agent=$(ps -o pid= --ppid "$guard" | tr -d ' ')
@@ -273,6 +272,29 @@ start_job() {
     kill -KILL "$agent" "$guard"
     end_of $launcher
     ended_with 75
+    nothing_left
+}
+
+# Where agents of other jobs do not see it, which would do so as well.
+@test "all of an agent killed, and nobody takes the output: hbrun sweeps this host" {
+    need_root
+    need unshare
+    unshare -m mount -t tmpfs none /dev/shm || skip 'nothing can be mounted'
+    mkfifo pipe
+    exec {never_read}<> pipe
+    # shellcheck disable=SC2016  # expanded in that shell
+    TMPDIR=$PWD unshare -m sh -c 'mount -t tmpfs none /dev/shm && exec "$@"' - \
+        "$hbrun" --pmi none --grace 0.1 -n 1 sh -c 'setsid sleep 1000 &
+        head -c 2000000 /dev/zero; touch up; sleep 1000' > pipe 2> err 3>&- &
+    launcher=$!
+    wait_until test -e up
+    agent_pids $launcher
+    kill -STOP "$guard" "$keeper"
+    kill -KILL "$agent" "$guard" "$keeper"
+    kill -TERM $launcher
+    ends $launcher
+    exec {never_read}>&-
+    says 'nobody reads the output'
     nothing_left
 }
 

@@ -207,9 +207,10 @@ static void remember(struct job *j)
 
 static void tell(struct job *j)
 {
-    const struct hb_lives *l = j->lives;
+    struct hb_lives *l = j->lives;
     struct hb_json *js = job_event(j, "job_restart");
 
+    l->told = 1;
     if (js != NULL) {
         hb_json_int(js, "epoch", l->epoch);
         hb_json_int(js, "restart", l->restarts);
@@ -236,6 +237,7 @@ static void ends_before(struct job *j)
            (double)l->delay_ms / 1000);
     l->delay_ms = job_time_left_ms(j);
     l->restarts--;
+    l->told = 0;
 }
 
 /* A host that never came is lost before anything has begun. The spares that

@@ -14,6 +14,9 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err);
 int job_again(struct job *j); /* 1: it is to live again */
 int job_again_pause(const struct hb_lives *l);
 void job_again_stdin(struct hb_lives *l);
+/* The next life does not begin: the job's last words, and its exit status. */
+int job_lives_no_more(struct job *j, enum hb_cause_kind kind, int code,
+                      const char *text);
 
 /* elastic.c: hosts that come and go */
 int job_is_elastic(const struct job *j); /* it looks for them */

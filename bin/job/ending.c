@@ -513,7 +513,7 @@ static void add_restarts(struct job *j)
     }
 }
 
-void job_final_words(struct job *j)
+static void tell_job_end(struct job *j)
 {
     struct hb_json *js = job_event(j, "job_end");
 
@@ -524,6 +524,21 @@ void job_final_words(struct job *j)
         hb_json_str(js, "why", j->verdict.text);
         job_event_end(j);
     }
+}
+
+static void speak_verdict(struct job *j)
+{
+    if (j->verdict.kind == HB_CAUSE_NONE || job_ancestry_speaks(j)) {
+        return;
+    }
+    add_restarts(j);
+    hb_log(HB_ERROR, "%s", j->verdict.text);
+    write_termination_log(j);
+}
+
+void job_final_words(struct job *j)
+{
+    tell_job_end(j);
     tell_lonely(j);
     job_ancestry_judge(j);
     job_meeting_judge(j);
@@ -531,10 +546,21 @@ void job_final_words(struct job *j)
         tell_exit_codes(j);
     }
     job_carry_tell_folded(j);
-    if (j->verdict.kind == HB_CAUSE_NONE || job_ancestry_speaks(j)) {
-        return;
-    }
-    add_restarts(j);
-    hb_log(HB_ERROR, "%s", j->verdict.text);
-    write_termination_log(j);
+    speak_verdict(j);
+}
+
+int job_lives_no_more(struct job *j, enum hb_cause_kind kind, int code,
+                      const char *text)
+{
+    const struct hb_cause cause = {
+        .kind = kind, .time_ns = hb_now_ns(), .code = code, .text = text,
+    };
+
+    j->events = j->lives->events;
+    j->lives->restarts -= j->lives->told; /* it has not come about */
+    j->verdict = (struct hb_verdict){0};
+    hb_verdict_add(&j->verdict, &cause);
+    tell_job_end(j);
+    speak_verdict(j);
+    return j->verdict.status;
 }

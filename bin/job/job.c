@@ -35,7 +35,6 @@
  * name must be looked up again soon. */
 #define DIAL_MS 5000
 #define LIVES_AGAIN (-1) /* no exit status: the job is started once more */
-#define SIGNAL_STATUS 128
 #define SWEEP_MS 2000 /* for the ranks of a local agent that was lost */
 
 static void hex(char *out, size_t n_bytes)
@@ -392,17 +391,31 @@ static void sweep_up(const struct job *j)
     }
 }
 
-static int exit_status_of(int code)
+static enum hb_cause_kind cause_of(int code)
 {
     switch (hb_status_damage(code)) {
     case HB_DAMAGE_USAGE:
     case HB_DAMAGE_RANK:
-        return HB_EXIT_USAGE;
+        return HB_CAUSE_USAGE;
     case HB_DAMAGE_INTERNAL:
-        return HB_EXIT_INTERNAL;
+        return HB_CAUSE_INTERNAL;
     default:
-        return HB_EXIT_RETRY;
+        return HB_CAUSE_HOST;
     }
+}
+
+/* It cannot begin, or not once more. */
+static int not_begun(struct job *j, int rc, const struct hpcboot_error *err)
+{
+    const struct hb_cause cause = {.kind = cause_of(rc)};
+    struct hb_verdict v = {0};
+
+    if (j->lives->epoch > 0) {
+        return job_lives_no_more(j, cause.kind, 0, err->text);
+    }
+    hb_verdict_add(&v, &cause);
+    hb_log(HB_ERROR, "%s", err->text);
+    return v.status;
 }
 
 static int run(struct job *j)
@@ -434,8 +447,7 @@ static int run(struct job *j)
     }
     if (rc < 0) {
         hb_options_blame(j->opt, &err);
-        hb_log(HB_ERROR, "%s", err.text);
-        return exit_status_of(rc);
+        return not_begun(j, rc, &err);
     }
     event_base_dispatch(j->base);
     hb_progress_done(j->progress);
@@ -450,14 +462,15 @@ static int run(struct job *j)
     return j->verdict.status;
 }
 
-static int told_to_end(int signo)
+/* After a life, of whose hosts and ranks nothing is left. */
+static int told_to_end(struct job *j, int signo)
 {
-    char name[64];
+    char name[64], text[160];
 
     hb_signal_text(signo, name, sizeof name);
-    hb_log(HB_ERROR, "hbrun was told to end by %s, before it had started the "
-           "ranks again", name);
-    return SIGNAL_STATUS + signo;
+    snprintf(text, sizeof text, "hbrun was told to end by %s, before it had "
+             "started the ranks again", name);
+    return job_lives_no_more(j, HB_CAUSE_USER, signo, text);
 }
 
 static int live(struct hb_options *opt, char *const *env, int only_wait,
@@ -482,7 +495,7 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
         if (status == LIVES_AGAIN) {
             int signo = job_again_pause(&lives);
 
-            status = signo > 0 ? told_to_end(signo) : LIVES_AGAIN;
+            status = signo > 0 ? told_to_end(&j, signo) : LIVES_AGAIN;
         }
     }
     job_framework_destroy(framework);

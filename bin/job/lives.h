@@ -48,6 +48,7 @@ struct hb_lives {
     uint32_t epoch;        /* of the present life, from 0 */
     uint32_t restarts;     /* so far */
     uint32_t failures;     /* that were the reason of one */
+    uint32_t told;         /* 1: the next life was, and restarts counts it */
     int64_t delay_ms;      /* before the next life */
     int64_t begun_ns;      /* the first life's ranks were started; or 0 */
     int64_t stdin_start;   /* where a file was read from; -1: it is none */

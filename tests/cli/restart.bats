@@ -60,6 +60,33 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     grep -q 'SIGTERM' err
 }
 
+# ends_events STATUS: the events of ./events end as those of a job do.
+ends_events() {
+    run tail -n 1 events
+    says "\"event\":\"job_end\",\"status\":$1,"
+    says_not 'after 1 restart'
+}
+
+@test "told to end while it waits for the next life: the events have an end" {
+    "$hbrun" --on-failure restart-job --restart-delay 1h --events events \
+        -n 1 false 2> err &
+    pid=$!
+    wait_until grep -q 'started again' err
+    kill -TERM $pid
+    ends $pid
+    ended_with 143
+    says 'told to end by .*SIGTERM.*, before it had started the ranks again$'
+    ends_events 143
+}
+
+@test "a life that cannot be planned: the events have an end" {
+    echo localhost > hosts
+    run again --hostfile hosts --events events -n 1 sh -c 'rm hosts; exit 3'
+    ended_with 2
+    says 'error: .*hosts'
+    ends_events 2
+}
+
 no_loop_hears() { # SIGNAL-NUMBER PID
     local caught
     caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$2/status")

@@ -285,7 +285,7 @@ int job_again(struct job *j)
     if (!hb_lives_again(j->lives, &b, &j->verdict)) {
         return 0;
     }
-    if (j->opt->timeout_ms > 0 && j->lives->delay_ms > job_time_left_ms(j)) {
+    if (j->lives->delay_ms > job_time_left_ms(j)) {
         ends_before(j);
     } else {
         tell(j);

@@ -34,6 +34,7 @@
 /* From DONE of all to the end of their links: agents leave in a moment. */
 #define FAREWELL_MS 2000
 #define UNCONFIRMED_NAMED 8 /* hosts, in one line */
+#define TIMEOUT_TEXT_MAX 80
 #define FAILURES_TOLD 16    /* of ranks that others outlive, a line each */
 #define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */
 
@@ -359,13 +360,18 @@ static void end_from_outside(struct job *j, enum hb_cause_kind kind, int code,
     }
 }
 
+static void put_timeout(const struct job *j, char *text, size_t size)
+{
+    snprintf(text, size, "the job did not end within %.10g s (--timeout)",
+             (double)j->opt->timeout_ms / 1000);
+}
+
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
+    char text[TIMEOUT_TEXT_MAX];
     struct job *j = arg;
-    char text[80];
 
-    snprintf(text, sizeof text, "the job did not end within %.10g s "
-             "(--timeout)", (double)j->opt->timeout_ms / 1000);
+    put_timeout(j, text, sizeof text);
     end_from_outside(j, HB_CAUSE_TIMEOUT, 0, text);
 }
 
@@ -375,6 +381,9 @@ int64_t job_time_left_ms(const struct job *j)
     int64_t left = j->opt->timeout_ms -
                    (hb_now_ns() - j->lives->begun_ns) / 1000000;
 
+    if (j->opt->timeout_ms <= 0 || j->lives->begun_ns == 0) {
+        return INT64_MAX;
+    }
     return left > 0 ? left : 0;
 }
 
@@ -552,10 +561,16 @@ void job_final_words(struct job *j)
 int job_lives_no_more(struct job *j, enum hb_cause_kind kind, int code,
                       const char *text)
 {
-    const struct hb_cause cause = {
+    struct hb_cause cause = {
         .kind = kind, .time_ns = hb_now_ns(), .code = code, .text = text,
     };
+    char late[TIMEOUT_TEXT_MAX];
 
+    if (kind != HB_CAUSE_USER && job_time_left_ms(j) == 0) {
+        put_timeout(j, late, sizeof late);
+        cause.kind = HB_CAUSE_TIMEOUT;
+        cause.text = late;
+    }
     j->events = j->lives->events;
     j->lives->restarts -= j->lives->told; /* it has not come about */
     j->verdict = (struct hb_verdict){0};

@@ -319,7 +319,7 @@ static int prepare(struct job *j, struct hpcboot_error *err)
         rc = job_signals_open(j, err);
     }
     if (rc == 0 && j->lives->begun_ns > 0) {
-        job_timeout_start(j); /* it runs while hosts are gathered again */
+        job_timeout_start(j); /* it runs while hosts come up again */
     }
     if (rc == 0 && j->opt->show_progress && !j->opt->quiet) {
         j->progress = hb_progress_create(STDERR_FILENO);

@@ -542,7 +542,7 @@ void job_fail_all(struct job *j, enum hb_cause_kind kind, const char *fmt, ...)
 void job_kill(struct job *j, uint32_t grace_ms, const char *reason);
 void job_maybe_over(struct job *j);
 void job_timeout_start(struct job *j);
-int64_t job_time_left_ms(const struct job *j); /* of --timeout */
+int64_t job_time_left_ms(const struct job *j); /* INT64_MAX: no limit runs */
 void job_final_words(struct job *j);
 
 /* events.c: NULL where nobody listens; else add members, then _end */

@@ -223,15 +223,24 @@ static int too_few_came(const struct job *j, int rc, struct hpcboot_error *err)
                    j->gang.n == 1 ? " was named" : "s were named");
 }
 
+/* Where ranks have been started before --timeout runs. */
+static int64_t within_limit(const struct job *j, int64_t ms)
+{
+    int64_t left_ms = job_time_left_ms(j);
+
+    return left_ms < ms ? left_ms : ms;
+}
+
 static int gather_room(struct job *j, int64_t wait_ms,
                        struct hpcboot_error *err)
 {
-    int64_t until_ns = hb_deadline_in_ms(may_wait_ms(j));
+    int64_t until_ns = hb_deadline_in_ms(within_limit(j, may_wait_ms(j)));
     size_t told = SIZE_MAX;
     int rc, is_short;
 
     for (;;) {
-        rc = job_gather(j, wait_ms, say_waiting_for_pods, &j->gang, err);
+        rc = job_gather(j, within_limit(j, wait_ms), say_waiting_for_pods,
+                        &j->gang, err);
         hb_gang_default_word(&j->gang, j->opt->default_slots);
         is_short = rc == HPCBOOT_ERR_AGAIN || (rc >= 0 && lacks_room(j));
         if (!is_short || hb_deadline_left_ms(until_ns) == 0) {

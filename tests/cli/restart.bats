@@ -130,6 +130,18 @@ no_loop_hears() { # SIGNAL-NUMBER PID
     [ "$status" -eq 124 ]
 }
 
+@test "--timeout holds while the next life waits for its hosts" {
+    printf '#!/bin/sh\ncat hosts\n' > discover
+    chmod +x discover
+    echo localhost:1 > hosts
+    run again --np 1:2 --discover-hosts ./discover --timeout 3 \
+        --events events sh -c ': > hosts; exit 5'
+    ended_with 124
+    says 'waiting for hosts: 0 are named'
+    says 'error: the job did not end within 3 s \(--timeout\)$'
+    ends_events 124
+}
+
 @test "a restart that --timeout forestalls is not told as one" {
     run hb --on-failure restart-job --restart-delay 60 --timeout 1 -n 1 \
         bash -c 'exit 7'

@@ -176,6 +176,12 @@ static void take_ending(const json_t *ended, struct hb_k8s_facts *f)
     f->signal = json_integer_value(json_object_get(ended, "signal"));
 }
 
+static int runs(const json_t *container)
+{
+    return json_object_get(json_object_get(container, "state"),
+                           "running") != NULL;
+}
+
 /* How badly off a container is: one that waits more than one that failed. */
 static int trouble_of(const json_t *container)
 {
@@ -243,6 +249,7 @@ static void read_containers(const json_t *status, const json_t *spec,
         size_t i;
         json_array_foreach(list, i, one) {
             int trouble = trouble_of(one);
+            f->runs |= k == 1 && runs(one);
             if (trouble > worst && (k == 1 || trouble > 1)) {
                 worst = trouble;
                 take_container(one, f);

@@ -174,12 +174,20 @@ static int judge_waiting(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
     return 1;
 }
 
+/* A container that ends beside one that runs (what fetches data, a proxy) ends
+ * no pod: the cluster itself calls that Running. */
+static int has_ended(const struct hb_k8s_facts *f)
+{
+    return hb_streq(f->phase, "Failed") || hb_streq(f->phase, "Succeeded") ||
+           (f->ended && !(f->runs && hb_streq(f->phase, "Running")));
+}
+
 static int judge_ended(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
 {
     struct hb_str text = HB_STR_INIT;
     int failed = hb_streq(f->phase, "Failed");
 
-    if (!failed && !hb_streq(f->phase, "Succeeded") && !f->ended) {
+    if (!has_ended(f)) {
         return 0;
     }
     if (!failed && f->exit_code == 0 && f->signal == 0) {
@@ -215,6 +223,25 @@ static int judge_scheduling(const struct hb_k8s_facts *f,
     return 1;
 }
 
+static void judge_running(const struct hb_k8s_facts *f,
+                          struct hb_k8s_pod *pod)
+{
+    struct hb_str text = HB_STR_INIT;
+
+    pod->state = f->ready ? HB_K8S_READY : HB_K8S_NOT_READY;
+    if (f->ready) {
+        return;
+    }
+    if (f->ended) {
+        hb_str_putf(&text, "runs, but its container %s has ended: ",
+                    f->container);
+        put_ending(f, &text);
+    } else {
+        hb_str_put(&text, "runs, but its probes do not say that it is ready");
+    }
+    pod->why = hb_str_steal(&text);
+}
+
 void hb_k8s_judge(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
 {
     static int (*const steps[])(const struct hb_k8s_facts *,
@@ -230,10 +257,7 @@ void hb_k8s_judge(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
         }
     }
     if (hb_streq(f->phase, "Running")) {
-        pod->state = f->ready ? HB_K8S_READY : HB_K8S_NOT_READY;
-        pod->why = f->ready ? NULL
-                            : hb_xstrdup("runs, but its probes do not say "
-                                         "that it is ready");
+        judge_running(f, pod);
     } else if (pod->node != NULL) {
         pod->state = HB_K8S_STARTING;
         pod->why = hb_xasprintf("is being started on node %s", pod->node);

@@ -483,6 +483,39 @@ static void pods_that_were_taken_away_say_by_whom(void **state)
                   "main: exit status 143 (ended by SIGTERM)");
 }
 
+#define BESIDE(ip, ready, fetch, main) "\"phase\":\"Running\",\"podIP\":\"" ip \
+    "\"," CONDITION("Ready", ready, "x", "y") ",\"containerStatuses\":["       \
+    "{\"name\":\"fetch\",\"state\":{\"terminated\":{\"exitCode\":" fetch       \
+    "}}},{\"name\":\"main\",\"state\":{" main "}}]"
+#define RUNNING "\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}"
+
+static void a_pod_that_runs_beside_a_container_that_has_ended_tells_it(
+    void **state)
+{
+    assert_reason(BESIDE("", "False", "0", RUNNING),
+                  "runs, but its container fetch has ended: exit status 0");
+    assert_reason(BESIDE("", "False", "1", RUNNING),
+                  "runs, but its container fetch has ended: exit status 1");
+    assert_reason(BESIDE("", "True", "0", RUNNING), NULL);
+    assert_reason(BESIDE("", "False", "0", "\"terminated\":{\"exitCode\":1}"),
+                  "failed: container main: exit status 1");
+}
+
+static void a_pod_that_runs_beside_a_container_that_has_ended_is_a_member(
+    void **state)
+{
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "",
+            BESIDE("10.0.0.2", "False", "0", RUNNING)),
+        pod("lm-w-1", VC("w", "1"), "",
+            BESIDE("10.0.0.3", "False", "1", RUNNING)),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.wait_ms = 60000, .enough = 2},
+                 "Kubernetes API", "10.0.0.2 10.0.0.3");
+}
+
 static void texts_of_the_cluster_cannot_steer_a_terminal(void **state)
 {
     assert_reason(WAITING("ErrImagePull", "a\\u001b[2Jb\\nc") "}]",
@@ -563,6 +596,8 @@ int main(void)
         T(pods_that_are_young_are_complete_where_nobody_waits),
         T(a_pods_own_reason_is_told),
         T(pods_that_were_taken_away_say_by_whom),
+        T(a_pod_that_runs_beside_a_container_that_has_ended_tells_it),
+        T(a_pod_that_runs_beside_a_container_that_has_ended_is_a_member),
         T(texts_of_the_cluster_cannot_steer_a_terminal),
         T(a_pod_that_is_not_there_is_told),
         T(a_pod_without_an_address_is_not_waited_for_where_enough_are_there),

@@ -161,6 +161,11 @@ static void learn_group(struct hb_k8s_search *s, const char *name)
     s->expected = s->expected > 0 ? s->expected : said;
 }
 
+static int selects(const struct hb_gang_request *req)
+{
+    return req->pod_selector != NULL && !hb_streq(req->pod_selector, "none");
+}
+
 /* The pods of --pod-selector and --pod-group. */
 static int begin_named(struct hb_k8s_search *s, struct hpcboot_error *err)
 {
@@ -175,8 +180,7 @@ static int begin_named(struct hb_k8s_search *s, struct hpcboot_error *err)
     }
     free(reason);
     s->choice.group = req->pod_group;
-    s->selector = req->pod_selector != NULL ? hb_xstrdup(req->pod_selector)
-                                            : NULL;
+    s->selector = selects(req) ? hb_xstrdup(req->pod_selector) : NULL;
     s->deadline_ns = hb_deadline_in_ms(PATIENT_MS);
     return rc;
 }
@@ -188,8 +192,7 @@ static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
     char *reason = NULL;
     int rc;
 
-    if ((req->pod_selector == NULL || hb_streq(req->pod_selector, "none")) &&
-        req->pod_group == NULL) {
+    if (!selects(req) && req->pod_group == NULL) {
         *reason_out = hb_xstrdup("not given");
         return 0;
     }

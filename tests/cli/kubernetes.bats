@@ -84,6 +84,22 @@ END
     [ "$(grep -cx 'Ray is at 127.0.0.1:6379' <<< "$output")" -eq 1 ]
 }
 
+@test "a pod group is asked for where the site selects no pods" {
+    plan <<'END'
+{"pods": [{"metadata": {"name": "a", "uid": "u", "labels": {
+             "scheduling.x-k8s.io/pod-group": "pg"}},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}}]}
+END
+    mkdir -p "$HOME/.config"
+    echo 'pod-selector = none' > "$HOME/.config/hpcboot.conf"
+    run in_pod "$hbrun" --pod-group pg -n 1 echo ran
+    ended_with 0
+    [ "$output" = ran ]
+    run in_pod hpcboot hostfile --pod-group pg --format plain
+    ended_with 0
+    [ "$output" = 127.0.0.1 ]
+}
+
 @test "a pod group without pods ends with a reason" {
     run in_pod "$hbrun" --pod-group pg -n 2 true
     [ "$status" -ne 0 ]

@@ -13,6 +13,7 @@ libhbbin_a_SOURCES += \
     %D%/options.c %D%/options.h \
     %D%/opts.c %D%/opts.def \
     %D%/output.c %D%/output.h \
+    %D%/own_output.c %D%/own_output.h \
     %D%/progress.c %D%/progress.h \
     %D%/rankfiles.c %D%/rankfiles.h \
     %D%/scan.c \

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/cli/own_output.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -175,14 +176,28 @@ static int check_open(int fd, const char *path, struct hpcboot_error *err)
                ? not_a_file(path, isatty(fd), err) : 0;
 }
 
+static int check_file(const struct stat *st, const char *path,
+                      struct hpcboot_error *err)
+{
+    return hb_own_output(st) < 0
+               ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "the output file %s is "
+                             "where hbrun's own output goes, and the two "
+                             "would write over each other; give another name "
+                             "or none, or merge standard error into standard "
+                             "output (--merge-stderr-to-stdout)", path);
+}
+
 /* What is there already. A pipe that nobody reads cannot be opened. */
 static int check_there(const char *path, struct hpcboot_error *err)
 {
     struct stat st;
     int fd, rc = 0;
 
-    if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
+    if (stat(path, &st) < 0) {
         return 0;
+    }
+    if (S_ISREG(st.st_mode)) {
+        return check_file(&st, path, err);
     }
     fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd >= 0) {

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/cli/own_output.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -36,13 +37,18 @@ struct job_events {
 };
 
 /* A FIFO is opened for reading too, so that its reader may come later, or
- * never. */
+ * never. A file that takes hbrun's own output is not opened once more, as
+ * lines go behind what is there. */
 static int open_file(const char *path)
 {
     struct stat st;
-    int fifo = stat(path, &st) == 0 && S_ISFIFO(st.st_mode), fd;
+    int is_there = stat(path, &st) == 0, fd;
 
-    if (!fifo) {
+    fd = is_there ? hb_own_output(&st) : -1;
+    if (fd >= 0) {
+        return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    }
+    if (!is_there || !S_ISFIFO(st.st_mode)) {
         return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
                     0644);
     }

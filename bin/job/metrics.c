@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/cli/own_output.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -253,29 +254,16 @@ static void on_time(evutil_socket_t fd, short what, void *arg)
     arm_ms(j->metrics->timer, PERIOD_MS);
 }
 
-/* /dev/stdout, say, where that is a file: what ranks print would be lost. */
-static int is_own_output(const struct stat *st)
-{
-    struct stat own;
-
-    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fstat(fd, &own) == 0 && own.st_dev == st->st_dev &&
-            own.st_ino == st->st_ino) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Links are followed, so that they stay; a device or a pipe would be replaced,
- * and whoever else uses it would miss it. NULL: that is what is there. */
+ * and whoever else uses it would miss it, and where hbrun's own output goes,
+ * what ranks print would be lost. NULL: that is what is there. */
 static char *regular_target(const char *path, struct hpcboot_error *err)
 {
     struct stat st;
     char *target;
 
     if (stat(path, &st) == 0 &&
-        (!S_ISREG(st.st_mode) || is_own_output(&st))) {
+        (!S_ISREG(st.st_mode) || hb_own_output(&st) >= 0)) {
         hb_fail(err, HPCBOOT_ERR_USAGE, "--metrics %s: this is %s, and each "
                 "writing replaces the file as a whole; give another name",
                 path, S_ISREG(st.st_mode) ? "where hbrun's own output goes"

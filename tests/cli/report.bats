@@ -66,6 +66,24 @@ for line in open("e"):
     assert event["time"] > 1e9 and event["job"] and event["event"]'
 }
 
+@test "--events: a file that takes hbrun's output has both, one after the other" {
+    local name
+    for name in /dev/stdout /dev/fd/1 log; do
+        run bash -c 'echo before > log
+            "$1" --events "$2" -n 1 echo ran >> log; rc=$?; cat log; exit $rc' \
+            - "$hbrun" "$name"
+        ended_with 0
+        says '^before$'
+        says '^ran$'
+        says '^\{.*"event":"job_begin"'
+        says '^\{.*"event":"job_end"'
+        run bash -c '"$1" --events "$2" -n 1 echo ran > log; cat log' - \
+            "$hbrun" "$name"
+        says '^ran$'
+        says '^\{.*"event":"job_begin"'
+    done
+}
+
 @test "--events: a reader that has gone before the job begins" {
     mkfifo events
     exec 8<> events

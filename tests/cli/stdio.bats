@@ -308,6 +308,24 @@ END
     says_not x
 }
 
+@test "an output file that takes hbrun's own output is refused, not emptied" {
+    own() { # NAME WORDS...
+        run --separate-stderr bash -c 'echo before > log
+            "${@:2}" "$1" -n 1 echo x >> log; rc=$?; cat log; exit $rc' - "$@"
+    }
+    local name
+    for name in /dev/stdout /dev/fd/1 log; do
+        own $name "$hbrun" --errfile-pattern
+        ended_with 2
+        [ "$output" = before ]
+        output=$stderr
+        says "the output file $name is where hbrun's own output goes"
+    done
+    own log "$hbrun" --outfile-pattern
+    ended_with 2
+    [ "$output" = before ]
+}
+
 @test "--events: a pipe that nobody reads holds up nothing" {
     mkfifo pipe
     run hb -n 2 --events pipe echo x

@@ -29,4 +29,10 @@ tests_unit_test_perf_loop_SOURCES = tests/unit/test_perf_loop.c %D%/perf_loop.c
 tests_unit_test_perf_loop_LDADD = $(CMOCKA_LIBS)
 tests_unit_test_perf_loop_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_perf_loop
+check_PROGRAMS += tests/unit/test_perf_view
+tests_unit_test_perf_view_SOURCES = tests/unit/test_perf_view.c \
+    %D%/perf_view.c %D%/perf_loop.c %D%/result.c
+tests_unit_test_perf_view_LDADD = $(UNIT_LDADD)
+tests_unit_test_perf_view_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_perf_view
 endif

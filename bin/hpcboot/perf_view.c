@@ -7,6 +7,7 @@
 
 #include "config.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,19 @@ static int kind_of(const char *name)
     return kind < HB_PERF_KINDS ? kind : -1;
 }
 
+/* Of ranks' output, any line may come; sscanf reads "inf" and "nan" as well. */
+static int are_times(const struct hb_perf_row *r)
+{
+    const double us[] = {r->min_us, r->median_us, r->avg_us, r->p99_us,
+                         r->max_us};
+    int are = 1;
+
+    for (size_t i = 0; i < sizeof us / sizeof *us; i++) {
+        are &= us[i] >= 0 && us[i] <= DBL_MAX;
+    }
+    return are;
+}
+
 int hb_perf_row_parse(struct hb_perf_row *out, const char *line)
 {
     struct hb_perf_row r = {0};
@@ -72,7 +86,8 @@ int hb_perf_row_parse(struct hb_perf_row *out, const char *line)
     if (sscanf(line, "%31[a-z_],%u,%llu,%lf,%lf,%lf,%lf,%lf,%llu,%llu%n", name,
                &r.ranks, &bytes, &r.min_us, &r.median_us, &r.avg_us,
                &r.p99_us, &r.max_us, &calls, &wrong, &end) != 10 ||
-        strcspn(line + end, "\r\n") != 0 || kind_of(name) < 0) {
+        strcspn(line + end, "\r\n") != 0 || kind_of(name) < 0 ||
+        !are_times(&r)) {
         return 0;
     }
     r.kind = kind_of(name);

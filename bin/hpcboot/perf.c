@@ -150,6 +150,7 @@ static void launch_words(const struct wanted *w, struct hb_strv *line)
                  {"--most", AT(most)}};
 
     hb_gang_words(args, w, line);
+    hb_strv_push(line, "--stdin=none");
     if (w->np != NULL) {
         hb_strv_pushf(line, "--np=%s", w->np);
     }

@@ -44,6 +44,16 @@ waits_to_see() {
     says '^ +2 .* sleeps.*; waits in no call of hpcboot$'
 }
 
+@test "a loop over jobs has its input to itself" {
+    local command
+    for command in stuck ps 'perf barrier --time 1ms -n 1'; do
+        run bash -c 'seq 3 | while read -r n; do
+            echo "turn $n"; timeout -s KILL "$1" $2 -H localhost
+            done' - "$HB_LIMIT" "$hpcboot $command"
+        [ "$(grep -c '^turn ' <<< "$output")" = 3 ]
+    done
+}
+
 @test "two ranks use two teams in different orders" {
     stuck_in order
     waits_to_see '^ranks 0 and 1 wait for each other: none of them can go on$'

@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Results into files, in one step: a new file beside the old one takes its
- * place when it is whole. A link is followed first, so that it stays one. */
+ * place when it is whole. A link is followed first, so that it stays one. A
+ * file that takes this program's own output keeps its place, and goes on. */
 
 #include "config.h"
 
@@ -11,14 +12,53 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/cli/own_output.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
+
+#define LINKS_MAX 40 /* one behind the other; the kernel follows no more */
+
+/* What the link `at` says, seen from where it lies; NULL: it is none. */
+static char *followed(const char *at)
+{
+    char to[PATH_MAX], *copy, *out;
+    ssize_t n = readlink(at, to, sizeof to - 1);
+
+    if (n <= 0) {
+        return NULL;
+    }
+    to[n] = '\0';
+    if (to[0] == '/') {
+        return hb_xstrdup(to);
+    }
+    copy = hb_xstrdup(at);
+    out = hb_xasprintf("%s/%s", dirname(copy), to);
+    free(copy);
+    return out;
+}
+
+/* Where a path leads, also by a link to what is not there yet; free() it. */
+static char *target_of(const char *path)
+{
+    char *at = realpath(path, NULL), *next;
+
+    if (at != NULL) {
+        return at;
+    }
+    at = hb_xstrdup(path);
+    for (int i = 0; i < LINKS_MAX && (next = followed(at)) != NULL; i++) {
+        free(at);
+        at = next;
+    }
+    return at;
+}
 
 /* What a new file would have had from open(). */
 static mode_t default_mode(void)
@@ -66,6 +106,14 @@ static int replace(const char *path, mode_t mode, const char *data, size_t len,
     return rc;
 }
 
+static int write_all(int fd, const char *name, const char *data, size_t len,
+                     struct hpcboot_error *err)
+{
+    int rc = hb_fd_write_all(fd, data, len, err);
+
+    return rc < 0 ? hb_error_prefix(err, rc, "%s", name) : rc;
+}
+
 static int write_to(const char *path, const char *data, size_t len,
                     struct hpcboot_error *err)
 {
@@ -74,9 +122,9 @@ static int write_to(const char *path, const char *data, size_t len,
     if (fd < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s", path);
     }
-    rc = hb_fd_write_all(fd, data, len, err);
+    rc = write_all(fd, path, data, len, err);
     hb_fd_close(&fd);
-    return rc < 0 ? hb_error_prefix(err, rc, "%s", path) : rc;
+    return rc;
 }
 
 int hb_result_write(const char *path, const char *data, size_t len,
@@ -84,21 +132,22 @@ int hb_result_write(const char *path, const char *data, size_t len,
 {
     struct stat st;
     char *target;
-    int rc;
+    int is_there, own, rc;
 
     if (path == NULL || strcmp(path, "-") == 0) {
-        rc = hb_fd_write_all(STDOUT_FILENO, data, len, err);
-        return rc < 0 ? hb_error_prefix(err, rc, "stdout") : rc;
+        return write_all(STDOUT_FILENO, "stdout", data, len, err);
     }
-    if (stat(path, &st) != 0) {
-        return replace(path, default_mode(), data, len, err);
+    is_there = stat(path, &st) == 0;
+    own = is_there ? hb_own_output(&st) : -1;
+    if (own >= 0) {
+        return write_all(own, path, data, len, err);
     }
-    if (!S_ISREG(st.st_mode)) {
+    if (is_there && !S_ISREG(st.st_mode)) {
         return write_to(path, data, len, err);
     }
-    target = realpath(path, NULL);
-    rc = replace(target != NULL ? target : path, st.st_mode & 07777, data, len,
-                 err);
+    target = target_of(path);
+    rc = replace(target, is_there ? st.st_mode & 07777 : default_mode(), data,
+                 len, err);
     free(target);
     return rc;
 }

@@ -192,6 +192,26 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     [ "$(ls)" = "$(printf '%s\n' home link real)" ]
 }
 
+@test "hostfile --output makes what a link leads to" {
+    mkdir to
+    ln -s to/real first
+    ln -s "$PWD/first" link
+    run hpcboot hostfile -H a:2 -o link
+    ended_with 0
+    [ -L link ] && [ -L first ]
+    [ "$(cat to/real)" = 'a slots=2' ]
+}
+
+@test "hostfile --output: a file that takes the command's own output goes on" {
+    local name
+    for name in /dev/stdout /dev/fd/1 report; do
+        run bash -c '{ echo head; "$1" hostfile -H a:2 -o "$2"; echo foot
+            } > report; cat report' - "$HB_BUILDDIR/hpcboot" "$name"
+        ended_with 0
+        [ "$output" = "$(printf '%s\n' head 'a slots=2' foot)" ]
+    done
+}
+
 @test "hostfile: a full disk is an error" {
     [ -w /dev/full ] || skip 'there is no /dev/full'
     run hpcboot hostfile -H a:2 -o /dev/full

@@ -3,7 +3,8 @@
 
 /* Results into files, in one step: a new file beside the old one takes its
  * place when it is whole. A link is followed first, so that it stays one. A
- * file that takes this program's own output keeps its place, and goes on. */
+ * file that takes this program's own output keeps its place, and goes on; one
+ * whose place nothing can take is written itself. */
 
 #include "config.h"
 
@@ -80,32 +81,6 @@ static int fill(int fd, mode_t mode, const char *data, size_t len,
     return rc;
 }
 
-static int replace(const char *path, mode_t mode, const char *data, size_t len,
-                   struct hpcboot_error *err)
-{
-    char *temporary = hb_xasprintf("%s.XXXXXX", path);
-    int fd = mkostemp(temporary, O_CLOEXEC), rc;
-
-    if (fd < 0) {
-        rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
-                           "%s: no file can be made beside it", path);
-        free(temporary);
-        return rc;
-    }
-    rc = fill(fd, mode, data, len, err);
-    if (rc < 0) {
-        hb_error_prefix(err, rc, "%s", path);
-    } else if (rename(temporary, path) != 0) {
-        rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s", path);
-    }
-    if (rc < 0) {
-        unlink(temporary);
-    }
-    hb_fd_close(&fd);
-    free(temporary);
-    return rc;
-}
-
 static int write_all(int fd, const char *name, const char *data, size_t len,
                      struct hpcboot_error *err)
 {
@@ -117,13 +92,58 @@ static int write_all(int fd, const char *name, const char *data, size_t len,
 static int write_to(const char *path, const char *data, size_t len,
                     struct hpcboot_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC), rc;
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), rc;
 
     if (fd < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s", path);
     }
     rc = write_all(fd, path, data, len, err);
     hb_fd_close(&fd);
+    return rc;
+}
+
+/* Nothing can take the place of a mount, as a container has files of, nor of a
+ * file in a folder that may not be written: whether errno says so, and the file
+ * itself may be. */
+static int keeps_its_place(const char *path)
+{
+    int why = errno;
+    int keeps = (why == EBUSY || why == EACCES || why == EPERM ||
+                 why == EROFS) && access(path, W_OK) == 0;
+
+    errno = why;
+    return keeps;
+}
+
+static int replace(const char *path, mode_t mode, const char *data, size_t len,
+                   struct hpcboot_error *err)
+{
+    char *temporary = hb_xasprintf("%s.XXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC), is_placed = 0, rc;
+
+    if (fd < 0) {
+        rc = keeps_its_place(path)
+                 ? write_to(path, data, len, err)
+                 : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                                 "%s: no file can be made beside it", path);
+        free(temporary);
+        return rc;
+    }
+    rc = fill(fd, mode, data, len, err);
+    if (rc < 0) {
+        hb_error_prefix(err, rc, "%s", path);
+    } else if (rename(temporary, path) == 0) {
+        is_placed = 1;
+    } else {
+        rc = keeps_its_place(path)
+                 ? write_to(path, data, len, err)
+                 : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s", path);
+    }
+    if (!is_placed) {
+        unlink(temporary);
+    }
+    hb_fd_close(&fd);
+    free(temporary);
     return rc;
 }
 
@@ -169,8 +189,8 @@ int hb_result_check(const char *path, struct hpcboot_error *err)
         return access(path, W_OK) == 0
                    ? 0 : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s", path);
     }
-    copy = hb_xstrdup(path);
-    if (access(dirname(copy), W_OK | X_OK) != 0) {
+    copy = target_of(path);
+    if (access(dirname(copy), W_OK | X_OK) != 0 && !keeps_its_place(path)) {
         rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
                            "%s: no file can be made beside it", path);
     }

@@ -9,8 +9,9 @@
 
 /* Writes a result to stdout (path NULL or "-"), or to a file in one step: a
  * reader sees the file that was there before or the new one whole, and on
- * failure the old one stays. What is no regular file, or takes this program's
- * own output, is written to as it is. */
+ * failure the old one stays. What is no regular file, takes this program's own
+ * output, or is where nothing can be put (a mount, in a folder that may not be
+ * written) is written to as it is. */
 int hb_result_write(const char *path, const char *data, size_t len,
                     struct hpcboot_error *err);
 

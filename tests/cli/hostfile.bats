@@ -212,6 +212,27 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     done
 }
 
+@test "hostfile --output to a file whose place nothing else can take" {
+    need_root
+    unshare --mount true || skip 'no mount namespace can be made'
+    mkdir readonly
+    mounted() { # MOUNTS
+        seq 1000 | tee file > readonly/file
+        run unshare --mount bash -c "$1"' || exit
+            "$0" hostfile -H a:2 -o readonly/file && cat readonly/file &&
+            timeout -s KILL "$1" "$0" perf barrier -n 1 --time 1ms --csv \
+                --svg readonly/file && grep -o "<svg" readonly/file' \
+            "$HB_BUILDDIR/hpcboot" "$HB_LIMIT"
+        ended_with 0
+        [ "${lines[0]}" = 'a slots=2' ]
+        [ "${lines[-1]}" = '<svg' ]
+    }
+    mounted 'mount --bind file readonly/file'
+    mounted 'mount --bind readonly readonly &&
+        mount -o remount,bind,ro readonly && mount --bind file readonly/file'
+    [ "$(ls readonly)" = file ]
+}
+
 @test "hostfile: a full disk is an error" {
     [ -w /dev/full ] || skip 'there is no /dev/full'
     run hpcboot hostfile -H a:2 -o /dev/full

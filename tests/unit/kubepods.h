@@ -51,4 +51,15 @@ static inline void plan_event(char *const *pods, char *event)
     free(event);
 }
 
+/* Of a status: a condition; and a pod whose container fetch has ended, beside
+ * main. */
+#define CONDITION(type, status, reason, message) "\"conditions\":[{\"type\":" \
+    "\"" type "\",\"status\":\"" status "\",\"reason\":\"" reason             \
+    "\",\"message\":\"" message "\"}]"
+#define BESIDE(ip, ready, fetch, main) "\"phase\":\"Running\",\"podIP\":\"" ip \
+    "\"," CONDITION("Ready", ready, "x", "y") ",\"containerStatuses\":["       \
+    "{\"name\":\"fetch\",\"state\":{\"terminated\":{\"exitCode\":" fetch       \
+    "}}},{\"name\":\"main\",\"state\":{" main "}}]"
+#define RUNNING "\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}"
+
 #endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Why a pod does not come, in the words of its status. */
+
+#include "config.h"
+
+#include "tests/unit/kubeapi.h"
+#include "tests/unit/kubepods.h"
+
+#include "hostfile/k8s.h"
+
+static struct hpcboot_error err;
+
+static int setup(void **state)
+{
+    memset(&err, 0, sizeof(err));
+    pod_create("own");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    tree_remove(pod_root);
+    return 0;
+}
+
+/* The text for the pod w-0 of a status. */
+static void assert_reason(const char *status, const char *expected)
+{
+    char *pods[] = {pod("w-0", LABELS("\"a\":\"b\""),
+                        "\"containers\":[{\"name\":\"main\",\"resources\":"
+                        "{\"limits\":{\"memory\":\"100Mi\"}}}]", status),
+                    NULL};
+    const char *const hosts[] = {"w-0.lm"};
+    char *env = pod_env(""), *save = NULL, *text = NULL;
+    char *vars[3] = {strtok_r(env, " ", &save), strtok_r(NULL, " ", &save)};
+    const struct hb_gang_request req = {.root = pod_root, .env = vars};
+
+    plan_pods(pods, "");
+    if (hb_k8s_reasons(&req, hosts, 1, 60000, &text, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    if (expected == NULL) {
+        assert_null(text);
+    } else {
+        assert_non_null(text);
+        assert_string_equal(text, expected);
+    }
+    free(text);
+    free(env);
+}
+
+#define WAITING(reason, message)                                            \
+    "\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"main\","      \
+    "\"restartCount\":4,\"state\":{\"waiting\":{"                           \
+    "\"reason\":\"" reason "\",\"message\":\"" message "\"}}"
+
+static void a_pods_own_reason_is_told(void **state)
+{
+    assert_reason(RUNS("10.0.0.1"), NULL);
+    assert_reason("\"phase\":\"Pending\"," CONDITION("PodScheduled", "False",
+                  "Unschedulable", "0/3 nodes are available"),
+                  "Unschedulable: 0/3 nodes are available");
+    assert_reason("\"phase\":\"Pending\"," CONDITION("PodScheduled", "False",
+                  "SchedulingGated", "held by kueue"),
+                  "SchedulingGated: held by kueue");
+    assert_reason(WAITING("ImagePullBackOff", "Back-off pulling image x") "}]",
+                  "ImagePullBackOff: Back-off pulling image x");
+    assert_reason(WAITING("CreateContainerConfigError", "secret y not found")
+                  "}]",
+                  "CreateContainerConfigError: secret y not found");
+    assert_reason(WAITING("CrashLoopBackOff", "back-off 5m0s") ",\"lastState\":"
+                  "{\"terminated\":{\"exitCode\":127,\"reason\":\"Error\"}}}]",
+                  "CrashLoopBackOff: container main ends again and "
+                  "again (4 restarts), last with exit status 127 (its command "
+                  "was not found)");
+    assert_reason(WAITING("CrashLoopBackOff", "") ",\"lastState\":{"
+                  "\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\"}}"
+                  "}]", "OOMKilled: container main went over its "
+                  "memory limit of 100Mi (4 restarts)");
+}
+
+static void pods_that_were_taken_away_say_by_whom(void **state)
+{
+    assert_reason("\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":"
+                  "\"The node was low on resource: memory.\"",
+                  "Evicted: The node was low on resource: memory.");
+    assert_reason("\"phase\":\"Running\"," CONDITION("DisruptionTarget", "True",
+                  "PreemptionByScheduler", "preempted by a"),
+                  "preempted for a pod of higher priority "
+                  "(PreemptionByScheduler): preempted by a");
+    assert_reason("\"phase\":\"Succeeded\"", "its command has ended "
+                  "with status 0; a worker's command must keep running");
+    assert_reason("\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":"
+                  "\"main\",\"state\":{\"terminated\":{\"exitCode\":143,"
+                  "\"reason\":\"Error\"}}}]", "failed: container "
+                  "main: exit status 143 (ended by SIGTERM)");
+}
+
+static void a_pod_that_runs_beside_a_container_that_has_ended_tells_it(
+    void **state)
+{
+    assert_reason(BESIDE("", "False", "0", RUNNING),
+                  "runs, but its container fetch has ended: exit status 0");
+    assert_reason(BESIDE("", "False", "1", RUNNING),
+                  "runs, but its container fetch has ended: exit status 1");
+    assert_reason(BESIDE("", "True", "0", RUNNING), NULL);
+    assert_reason(BESIDE("", "False", "0", "\"terminated\":{\"exitCode\":1}"),
+                  "failed: container main: exit status 1");
+}
+
+static void texts_of_the_cluster_cannot_steer_a_terminal(void **state)
+{
+    assert_reason(WAITING("ErrImagePull", "a\\u001b[2Jb\\nc") "}]",
+                  "ErrImagePull: a [2Jb c");
+}
+
+static void a_pod_that_is_not_there_is_told(void **state)
+{
+    const char *const hosts[] = {"lm-worker-7.lm", "lm-worker-0.lm",
+                                 "10.0.0.1"};
+    char *env = pod_env(""), *save = NULL, *texts[3];
+    char *vars[3] = {strtok_r(env, " ", &save), strtok_r(NULL, " ", &save)};
+    const struct hb_gang_request req = {.root = pod_root, .env = vars};
+
+    plan("{\"make\":{\"count\":2}}");
+    assert_int_equal(hb_k8s_reasons(&req, hosts, 3, 60000, texts, &err), 1);
+    assert_string_equal(texts[0], "no pod of namespace hpc is called so: it "
+                        "was deleted, or not made yet");
+    assert_null(texts[1]);
+    assert_null(texts[2]);
+    free(texts[0]);
+    free(env);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_pods_own_reason_is_told),
+        T(pods_that_were_taken_away_say_by_whom),
+        T(a_pod_that_runs_beside_a_container_that_has_ended_tells_it),
+        T(texts_of_the_cluster_cannot_steer_a_terminal),
+        T(a_pod_that_is_not_there_is_told),
+    };
+
+    if (!server_is_possible()) {
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
+}

@@ -221,8 +221,20 @@ int job_framework_of_gang(const struct job *j, const struct hb_recipe *r)
     return 0;
 }
 
+/* Who says how many ranks there are wants as many programs. */
+static int is_one_of_many(const struct job *j, const struct hb_recipe *r)
+{
+    const struct hb_options *o = j->opt;
+
+    return hb_recipe_runs_once(r) &&
+           (o->apps[0].np > 1 || o->per_node > 0 || o->map_by != NULL);
+}
+
 static int recognises(const struct job *j, const struct hb_recipe *r)
 {
+    if (is_one_of_many(j, r)) {
+        return 0;
+    }
     return hb_recipe_detects(r, "command", program_name(j))
                ? 1 : job_framework_of_gang(j, r);
 }

@@ -130,7 +130,7 @@ static void take_launch(struct job *j, struct hb_launch *l)
 }
 
 /* The operator's policy is one torchrun on each host of its gang: it does not
- * hold for ranks or hosts that hbrun itself is told. */
+ * hold for ranks, hosts or a framework that hbrun itself is told. */
 static struct hb_launch_variables variables_of(const struct job *j)
 {
     const struct hb_options *o = j->opt;
@@ -139,6 +139,9 @@ static struct hb_launch_variables variables_of(const struct job *j)
                 o->discover_hosts != NULL || o->nodes > 0;
     struct hb_launch_variables v = {.nodes = NULL};
 
+    if (j->framework != NULL && hb_streq(j->framework->name, "torch")) {
+        return v; /* a process for each rank is wanted, and no torchrun */
+    }
     if (!ranks) {
         v.max_restarts = hb_search_env(j->env, "PET_MAX_RESTARTS");
     }

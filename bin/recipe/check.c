@@ -280,6 +280,11 @@ int hb_recipe_per_host(const struct hb_recipe *r)
     return r->per_host;
 }
 
+int hb_recipe_runs_once(const struct hb_recipe *r)
+{
+    return r->one_program;
+}
+
 enum hb_recipe_per hb_recipe_usual(const struct hb_recipe *r,
                                    hb_recipe_is_here is_here, void *arg,
                                    const char **name_out)

@@ -45,6 +45,7 @@ void hb_recipe_destroy(struct hb_recipe *r); /* NULL-safe */
 
 const char *hb_recipe_summary(const struct hb_recipe *r);
 int hb_recipe_per_host(const struct hb_recipe *r); /* one process a host */
+int hb_recipe_runs_once(const struct hb_recipe *r); /* its program, in rank 0 */
 
 enum hb_recipe_per {
     HB_RECIPE_PER_SLOT, HB_RECIPE_PER_HOST, HB_RECIPE_PER_GPU

@@ -120,6 +120,10 @@ in_gang() {
     run hb --explain --dry-run -n 8 torchrun t.py
     ended_with 0
     says 'framework: torch '
+    run hb --explain --dry-run --framework torch torchrun t.py
+    ended_with 0
+    says 'framework: torch '
+    says_not 'elastic:'
     run hb --explain --dry-run -H pt-worker-0 torchrun t.py
     ended_with 0
     says 'framework: torchrun '
@@ -155,6 +159,10 @@ paddlejob=(PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=127.0.0.1
         JAX_COORDINATOR_ADDRESS=tj-node-0-0.tj:29500
     usual "$each" MASTER_PORT=9999 MASTER_ADDR=xg-master-0 WORLD_SIZE=2 \
         RANK=0 WORKER_PORT=9999 WORKER_ADDRS=xg-worker-0 PYTHONUNBUFFERED=1
+    usual 'one rank per slot$' VC_MASTER_HOSTS=pt-master-0.pt RANK=1 \
+        VC_WORKER_HOSTS=pt-worker-0.pt,pt-worker-1.pt POD_NAME=pt-worker-0 \
+        MASTER_ADDR=pt-master-0.pt MASTER_PORT=23456 WORLD_SIZE=3
+    says '^processes: one for each GPU, .* with Volcano Job, torch;'
     usual '6 ranks$' PET_NNODES=2 PET_NODE_RANK=0 PET_NPROC_PER_NODE=3 \
         PET_MASTER_ADDR=tj-node-0-0.tj PET_MASTER_PORT=29511
     says_not '^processes:'
@@ -181,6 +189,8 @@ paddlejob=(PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=127.0.0.1
     says 'launch t.py, 1 on each host$'
     says '^processes: one on each host, .* with paddle.distributed.launch'
     need_root
+    unshare -u true 2> /dev/null ||
+        skip "no name of a process's own can be made here"
     # shellcheck disable=SC2016  # expanded in the pod
     in_pod_0=(unshare -u sh -c 'hostname pd-worker-0 && exec "$@"' - env
         "${paddlejob[@]}" "$hbrun" --dry-run python3 t.py)

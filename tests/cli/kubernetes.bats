@@ -77,6 +77,10 @@ END
     says ' driver.py, 1 on each host$'
     [ "$(grep -c '^host ' <<< "$output")" -eq 2 ]
     [[ $(grep '^host ' <<< "$output") == 'host 10.0.0.7: '* ]]
+    run in_pod "${head[@]}" --explain --dry-run -n 4 ./program
+    ended_with 0
+    says_not '^framework:'
+    says ' ./program, 4 ranks$'
     # shellcheck disable=SC2016  # expanded in the rank
     run in_pod env HPCBOOT_TASKS=head "${head[@]}" \
         sh -c 'echo "Ray is at $RAY_ADDRESS"'

@@ -308,11 +308,10 @@ void job_again_stdin(struct hb_lives *l)
 int job_again_pause(const struct hb_lives *l)
 {
     int64_t until = hb_deadline_in_ms(l->delay_ms);
-    sigset_t ends, before;
+    sigset_t ends;
     int signo;
 
     job_signals_that_end(&ends);
-    sigprocmask(SIG_BLOCK, &ends, &before);
     do { /* being stopped and continued cuts it short */
         int64_t left_ms = hb_deadline_left_ms(until);
         const struct timespec wait = {
@@ -321,6 +320,6 @@ int job_again_pause(const struct hb_lives *l)
 
         signo = sigtimedwait(&ends, NULL, &wait);
     } while (signo < 0 && errno == EINTR);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    job_signals_hold(SIG_UNBLOCK);
     return signo > 0 ? signo : 0;
 }

@@ -12,6 +12,8 @@
 int job_failure_read(struct job *j, struct hpcboot_error *err);
 int job_plan_ranks(struct job *j, struct hpcboot_error *err);
 int job_again(struct job *j); /* 1: it is to live again */
+/* Until the next life begins, or one of the signals that are held meanwhile:
+ * which, or 0. */
 int job_again_pause(const struct hb_lives *l);
 void job_again_stdin(struct hb_lives *l);
 /* The next life does not begin: the job's last words, and its exit status. */

@@ -450,6 +450,7 @@ static int run(struct job *j)
         return not_begun(j, rc, &err);
     }
     event_base_dispatch(j->base);
+    job_signals_hold(SIG_BLOCK); /* until the pause between two lives */
     hb_progress_done(j->progress);
     sweep_up(j);
     job_probe_last(j);
@@ -457,6 +458,7 @@ static int run(struct job *j)
     if (job_again(j)) {
         return LIVES_AGAIN;
     }
+    job_signals_hold(SIG_UNBLOCK);
     job_final_words(j);
     job_metrics_last(j);
     return j->verdict.status;

@@ -527,6 +527,7 @@ void job_signals_begin(const struct hb_options *opt, int only_wait);
 const char *job_program(int only_wait);
 /* Less those that are ignored, as nohup and background shells do on purpose. */
 void job_signals_that_end(sigset_t *out);
+void job_signals_hold(int how); /* SIG_BLOCK, SIG_UNBLOCK */
 int job_signals_open(struct job *j, struct hpcboot_error *err);
 void job_signals_close(struct job *j);
 

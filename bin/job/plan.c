@@ -223,12 +223,15 @@ static int too_few_came(const struct job *j, int rc, struct hpcboot_error *err)
                    j->gang.n == 1 ? " was named" : "s were named");
 }
 
+static int64_t at_most(int64_t ms, int64_t left_ms)
+{
+    return left_ms < ms ? left_ms : ms;
+}
+
 /* Where ranks have been started before --timeout runs. */
 static int64_t within_limit(const struct job *j, int64_t ms)
 {
-    int64_t left_ms = job_time_left_ms(j);
-
-    return left_ms < ms ? left_ms : ms;
+    return at_most(ms, job_time_left_ms(j));
 }
 
 static int gather_room(struct job *j, int64_t wait_ms,
@@ -251,7 +254,8 @@ static int gather_room(struct job *j, int64_t wait_ms,
             say_missing(j);
         }
         hb_gang_destroy(&j->gang);
-        poll(NULL, 0, ASK_AGAIN_MS);
+        poll(NULL, 0, (int)at_most(ASK_AGAIN_MS,
+                                   hb_deadline_left_ms(until_ns)));
     }
     return is_short ? too_few_came(j, rc, err) : rc;
 }

@@ -368,6 +368,16 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
     return watch_passed(j, err);
 }
 
+/* From the end of the loop of one life to that of the pause before the next:
+ * nobody hears them, and none is to be lost. */
+void job_signals_hold(int how)
+{
+    sigset_t set;
+
+    job_signals_that_end(&set);
+    sigprocmask(how, &set, NULL);
+}
+
 static void free_timer(struct event **timer)
 {
     if (*timer != NULL) {

@@ -62,7 +62,6 @@ static bool is_row(const struct hb_knomial *k, const struct hb_blocks *b,
 static void root_gathers(struct hb_sched *s, const struct hb_group *g,
                          const struct hb_knomial *k, const struct hb_blocks *b)
 {
-    struct hb_at room = hb_sched_room(s, 0);
     size_t begun = s->room;
     for (int pass = 0; pass < 2; pass++) {
         s->room = begun;
@@ -70,8 +69,9 @@ static void root_gathers(struct hb_sched *s, const struct hb_group *g,
             for (int64_t v = d; v < k->radix * d && v < k->size; v += d) {
                 size_t bytes = row_bytes(k, b, v, d);
                 bool row = is_row(k, b, v, d);
-                room = row ? hb_block(b, (int)((v + k->root) % k->size))
-                           : hb_sched_room(s, bytes);
+                struct hb_at room =
+                    row ? hb_block(b, (int)((v + k->root) % k->size))
+                        : hb_sched_room(s, bytes);
                 if (pass == 0) {
                     hb_sched_recv(s, hb_knomial_peer(k, g, v), room, bytes);
                 } else if (!row) {

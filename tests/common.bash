@@ -132,17 +132,19 @@ ends() {
     [ ! -e err ] || output=$(cat err)
 }
 
-# until_said WORDS WAIT OPTION...: hbrun in_pod waits for hosts for $wait, which
-# is WAIT, or longer where on a busy machine the API has not answered by then.
-until_said() {
+# in_time WORDS FIRST COMMAND...: runs it with $wait where it has WAIT: that is
+# FIRST, or longer where on a busy machine what is there has not come by then.
+in_time() {
     local words=$1 first=$2
     shift 2
     for wait in "$first" 5 30; do
-        run in_pod "$hbrun" --wait-hosts "$wait" "$@"
+        run "${@/#WAIT/$wait}"
         ! grep -Eq -- "$words" <<< "$output" || return 0
     done
     says "$words"
 }
+# until_said WORDS WAIT OPTION...: hbrun in_pod.
+until_said() { in_time "$1" "$2" in_pod "$hbrun" --wait-hosts WAIT "${@:3}"; }
 
 # Runs a command where this host seems to have two GPUs: a /sys and a /dev of
 # the command's own, in which hwloc and the driver's nodes show them: AMD's, or

@@ -59,12 +59,13 @@ has_parent() { [ -n "$(parent_of_last)" ]; }
 # at STAGE FAULT: all run or, where the host that failed does not come back or
 # is not missed before the job begins, it is named. Nothing stays or hangs.
 at() {
-    local parent
+    local parent wait=15
+    [ "$2" != kill ] || wait=60 # it has to come back
     pod 0 rm -f /tmp/events
     hold "$1"
     # shellcheck disable=SC2016  # expanded in the pod
     pod 0 bash -c 'exec timeout -s KILL "$@" > /tmp/out 2> /tmp/err' - \
-        "$HB_LIMIT" "$hbrun" --tree-width 2 --heartbeat 1 --wait-hosts 15 \
+        "$HB_LIMIT" "$hbrun" --tree-width 2 --heartbeat 1 --wait-hosts $wait \
         --connect-timeout 5 --events /tmp/events -H "$(workers)" hostname &
     job=$!
     wait_until has_parent

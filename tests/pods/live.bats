@@ -357,7 +357,7 @@ the_second_dies() { # as soon as it has come, and may not come again
 
 @test "fewer than MIN for too long: the job ends, in words" {
     hosts pod-1 pod-2
-    elastic 2:2 --on-failure continue --wait-hosts 1
+    elastic 2:2 --on-failure continue --wait-hosts 15
     on 1
     on 2
     hosts pod-1
@@ -392,7 +392,7 @@ the_second_dies() { # as soon as it has come, and may not come again
 }
 
 @test "all hosts go and none comes: the job ends, in words" {
-    elastic 1:2 --on-failure continue --wait-hosts 1
+    elastic 1:2 --on-failure continue --wait-hosts 15
     on 1
     pod 0 sh -c 'echo pod-9 slots=1 > /tmp/hosts'
     pod_job_ends

@@ -303,7 +303,7 @@ address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
 @test "no spare can be reached, and the host that was lost can: all meet" {
     "$podlab" link 4 down
     "$podlab" link 5 down
-    begin 3 "$meets" "${three[@]}" --wait-hosts 2
+    begin 3 "$meets" "${three[@]}" --wait-hosts 15
     lose 2
     have_begun 1 1 2
     "$podlab" link 4 up
@@ -315,7 +315,7 @@ address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
 
 @test "a spare cannot be reached: the next one is asked, and all meet" {
     "$podlab" link 4 down
-    begin 3 "$meets" "${three[@]}" --wait-hosts 2
+    begin 3 "$meets" "${three[@]}" --wait-hosts 15
     go 0
     calls_in 1
     lose 2
@@ -330,7 +330,7 @@ address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
 @test "neither a spare nor the lost host can be reached: the job ends, in words" {
     "$podlab" link 4 down
     "$podlab" link 5 down
-    begin 3 "$meets" "${three[@]}" --wait-hosts 2
+    begin 3 "$meets" "${three[@]}" --wait-hosts 10
     go 0
     calls_in 1
     lose 2

@@ -158,7 +158,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
 }
 
 @test "respawn: a host that does not come back ends the job" {
-    start_policy respawn --wait-hosts 2 -H pod-1,pod-2 bash -c "$until_told"
+    start_policy respawn --wait-hosts 15 -H pod-1,pod-2 bash -c "$until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done
     "$podlab" kill 2
     pod_job_ends
@@ -169,7 +169,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
 
 elastic_without_2() { # until the others go on without pod-2
     pod 0 bash -c 'printf "pod-1 slots=1\npod-2 slots=1\n" > /tmp/hosts'
-    start_policy respawn -v --np 1:2 --hostfile /tmp/hosts --wait-hosts 2 \
+    start_policy respawn -v --np 1:2 --hostfile /tmp/hosts --wait-hosts 15 \
         bash -c "$until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done
     "$podlab" kill 2

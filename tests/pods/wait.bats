@@ -219,12 +219,12 @@ no_agent_in() { ! pod "$1" pgrep -x hpcbootd > /dev/null; }
 @test "the deadline passes: hosts by what is wrong with them, status 75" {
     sshd_up 1
     name_server
-    run pod_hb --wait-hosts 2 \
+    in_time '4 of 5 hosts did not come up' 2 pod_hb --wait-hosts WAIT \
         -H w1.gang.test,pod-1,pod-2,w2.gang.test,w3.gang.test true
     ended_with 75
     says 'host w1.gang.test: the name w1.gang.test does not resolve'
     says 'host pod-2: 10.77.0.3 refuses'
-    says '4 of 5 hosts did not come up within 2 s: 3 hosts do not resolve: w1.gang.test, w2.gang.test, w3.gang.test; 1 refuses ports 22 and 2222: pod-2$'
+    says "4 of 5 hosts did not come up within $wait s: 3 hosts do not resolve: w1.gang.test, w2.gang.test, w3.gang.test; 1 refuses ports 22 and 2222: pod-2\$"
 }
 
 @test "what will never do ends the waiting early, with others' reasons" {
@@ -263,22 +263,24 @@ no_agent_in() { ! pod "$1" pgrep -x hpcbootd > /dev/null; }
 
 @test "--min-hosts begins with those that came, one rank per slot there" {
     sshd_up 1
-    run pod_hb --wait-hosts 1 --min-hosts 1 -H pod-2:2,pod-1:2 \
+    in_time 'going on with 1 of 2 hosts' 1 \
+        pod_hb --wait-hosts WAIT --min-hosts 1 -H pod-2:2,pod-1:2 \
         sh -c 'echo $HPCBOOT_RANK of $HPCBOOT_SIZE on $(hostname)'
     ended_with 0
     says '^0 of 2 on pod-1$'
     says '^1 of 2 on pod-1$'
     says 'going on with 1 of 2 hosts after .*: 1 host refuses'
-    run pod_hb --wait-hosts 1 --min-hosts 1 -n 4 -H pod-2:2,pod-1:2 true
+    in_time 'pod-2 .*did not come up' 1 \
+        pod_hb --wait-hosts WAIT --min-hosts 1 -n 4 -H pod-2:2,pod-1:2 true
     ended_with 75
-    says 'pod-2 .*did not come up'
 }
 
 @test "--min-hosts that too few hosts come for" {
     sshd_up 1
-    run pod_hb --wait-hosts 1 --min-hosts 2 -H pod-1,pod-2,pod-3 true
+    in_time '2 of 3 hosts did not come up' 1 \
+        pod_hb --wait-hosts WAIT --min-hosts 2 -H pod-1,pod-2,pod-3 true
     ended_with 75
-    says '2 of 3 hosts did not come up within 1 s \(--min-hosts 2\): 2 hosts'
+    says "2 of 3 hosts did not come up within $wait s \(--min-hosts 2\): 2 hosts"
     run pod_hb --min-hosts 4 -H pod-1,pod-2,pod-3 true
     ended_with 2
     says '--min-hosts 4: the gang has 3'
@@ -326,12 +328,12 @@ END
 
 @test "a host that is gone for good after it was ready" {
     sshd_up 1
-    begin --wait-hosts 3 -H pod-1,pod-2 hostname
+    begin --wait-hosts 15 -H pod-1,pod-2 hostname
     happened '"host_ready","host":"pod-1"'
     pod 1 pkill -KILL -x 'sshd|hpcbootd'
     job_ends
     ended_with 75
-    says '2 of 2 hosts did not come up within 3 s: 2 hosts refuse'
+    says '2 of 2 hosts did not come up within 15 s: 2 hosts refuse'
 }
 
 @test "INT while hosts are waited for: at once, and says for whom" {
@@ -386,13 +388,13 @@ END
 
 @test "hpcboot wait: not ready, and why" {
     sshd_up 1
-    run pod 0 "$HB_BUILDDIR/hpcboot" wait --wait-hosts 1 -H pod-1,pod-2
+    in_time '1 of 2 hosts did not come up' 1 \
+        pod 0 "$HB_BUILDDIR/hpcboot" wait --wait-hosts WAIT -H pod-1,pod-2
     ended_with 75
-    says 'hpcboot: error: 1 of 2 hosts did not come up within 1 s: 1 host refuses'
-    run pod 0 "$HB_BUILDDIR/hpcboot" wait --wait-hosts 1 --min-hosts 1 \
-        -H pod-1,pod-2
+    says "hpcboot: error: 1 of 2 hosts did not come up within $wait s: 1 host refuses"
+    in_time 'going on with 1 of 2 hosts' 1 pod 0 "$HB_BUILDDIR/hpcboot" wait \
+        --wait-hosts WAIT --min-hosts 1 -H pod-1,pod-2
     ended_with 0
-    says 'going on with 1 of 2 hosts'
     pods_clean_but_sshd 1
 }
 

@@ -146,9 +146,10 @@ hosts_of_another() {
 
 @test "continue: a cut that heals within the limit costs nothing" {
     pod 1 rm -f /tmp/enough
+    options=(--heartbeat 6)
     begin continue pod-1,pod-2,pod-3 meet
     cut 1 2
-    sleep 2 # of a limit of 5
+    sleep 2 # of a limit of 30
     heal 1 2
     pod 1 touch /tmp/enough
     pod_job_ends
@@ -162,10 +163,10 @@ hosts_of_another() {
     pod 2 ip route add unreachable 10.77.0.2/32
     pod 1 touch /tmp/enough
     pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
-        --heartbeat 1 -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/apiprobe" meet
+        --heartbeat 6 -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/apiprobe" meet
     wait_until pod 1 pgrep -x apiprobe
     wait_until pod 2 pgrep -x apiprobe
-    sleep 2 # of a limit of 5
+    sleep 2 # of a limit of 30
     pod 1 ip route del unreachable 10.77.0.3/32
     pod 2 ip route del unreachable 10.77.0.2/32
     pod_job_ends

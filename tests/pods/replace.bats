@@ -157,12 +157,12 @@ outer() {
             until [ -e "$0/fail" ]; do sleep 0.05; done
             exit 7
         fi
-        '"$meets" "${three[@]}" --restart-delay 3s --max-restarts 1 --print-exit-codes
+        '"$meets" "${three[@]}" --restart-delay 15s --max-restarts 1 --print-exit-codes
     touch "$shared/fail"
     wait_until pod 0 grep -q '"rank_exit".*"rank":1' /tmp/events
     lose 2
     have_begun 1 1 4
-    sleep 3.5 # when it would have begun where it was
+    sleep 15.5 # when it would have begun where it was
     go 0 1 2
     all_met 3
     says 'rank 1 on pod-4: status 0'

@@ -442,9 +442,11 @@ END
     local kind slots
     for kind in OUTPUT CONTACT; do
         for slots in 1 auto; do
-            run hb -H "evil:$slots,slow:$slots" --connect-timeout 2 \
-                --launch-with "bash -c '[ %h = evil ] || exec sleep 1000
-                exec python3 $fakes/early_link.py $kind bash -c \"\$0\"' %a" \
+            rm -f said
+            run hb -H "evil:$slots,slow:$slots" --connect-timeout 60 \
+                --launch-with "bash -c '[ %h = evil ] || {
+                    until [ -e said ]; do sleep 0.05; done; sleep 2; exit 1; }
+                exec python3 $fakes/early_link.py $kind said bash -c \"\$0\"' %a" \
                 -n 2 true
             ended_with 75
             says "host evil: a $kind frame came out of turn"

@@ -4,7 +4,8 @@
 """A way to an agent that speaks of ranks before there are any: what the two say
 to each other is carried, and one frame more behind the agent's HELLO.
 
-usage: early_link.py OUTPUT|CONTACT COMMAND...
+usage: early_link.py OUTPUT|CONTACT FILE COMMAND...
+The file is there once that frame has been written.
 """
 import os
 import re
@@ -43,13 +44,15 @@ def hello_of(stream):
 
 
 def main():
-    kind = sys.argv[1]
-    agent = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE,
+    kind, said = sys.argv[1:3]
+    agent = subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, bufsize=0)
     threading.Thread(target=listen, args=(agent,), daemon=True).start()
     magic, hello = hello_of(agent.stdout)
     early = struct.pack(">HH", number_of(kind), 0) + hello[8:20] + SAID[kind]
     os.write(1, magic + hello + struct.pack(">I", len(early)) + early)
+    with open(said, "w", encoding="ascii"):
+        pass
     while data := os.read(agent.stdout.fileno(), 65536):
         os.write(1, data)
     os._exit(agent.wait())

@@ -86,6 +86,7 @@ UsePAM no
 PermitRootLogin yes
 PasswordAuthentication no"
         } > "$dir/$name.conf"
+        rm -f "$dir/$name.log" "$dir/$name.pid" # it appends
         "$SSHD" -f "$dir/$name.conf" -E "$dir/$name.log" || return 1
         if wait_for_server "$dir/$name"; then
             echo "$port" > "$dir/$name.port"
@@ -738,7 +739,7 @@ by_authority() {
     echo $! > held.pid
     wait_until test -S held
     cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
-    SSH_AUTH_SOCK=$PWD/held run -0 drive plain --timeout 2000
+    SSH_AUTH_SOCK=$PWD/held run -0 drive plain --timeout 10000
     says "^failed authenticate: .*$PWD/held: no ssh-agent answers there"
 }
 
@@ -875,7 +876,7 @@ memory_is_below() { # MIB
 
 @test "a port that is no SSH server" {
     listener web 'print $c "HTTP/1.1 400 Bad Request\r\n\r\n"; push @keep, $c'
-    run -0 drive web --timeout 300
+    run -0 drive web --timeout 3000
     says '^failed banner: .*sends no SSH banner; it sends: '
     listener noise 'local $SIG{PIPE} = "IGNORE"; for (1..9999) {
         syswrite($c, "x" x 4096) or last }'
@@ -902,7 +903,7 @@ memory_is_below() { # MIB
 
 @test "a server that stops during the key exchange" {
     listener half 'print $c "SSH-2.0-OpenSSH_9.2\r\n"; push @keep, $c'
-    run -0 drive half --timeout 300
+    run -0 drive half --timeout 3000
     says '^failed host key: .*stopped during the key exchange'
 }
 
@@ -999,7 +1000,7 @@ memory_is_below() { # MIB
 }
 
 @test "a paused stream holds the sender, and nothing is lost" {
-    run -0 drive plain --echo 20000000 --hold 300
+    run -0 drive plain --echo 20000000 --hold 2000
     says '^held [0-9]{6,7} sent 0 got'
     says '^echoed 20000000 bytes'
 }

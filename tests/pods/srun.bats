@@ -22,14 +22,7 @@ setup_file() {
     slurm_up || { cat "$F"/*.log; return 1; }
 }
 
-teardown_file() {
-    local name pid
-    for name in slurmd slurmctld; do
-        pid=$(cat "$F/$name.pid" 2> /dev/null) || continue
-        # They write into the folder that bats removes until they are gone.
-        ! kill "$pid" || wait_until is_gone "$pid"
-    done
-}
+teardown_file() { slurm_down; }
 
 setup() {
     common_setup
@@ -37,7 +30,26 @@ setup() {
 }
 
 slurm_up() {
-    local port=$((20000 + RANDOM % 12000)) host
+    for _ in 1 2 3 4 5 6 7 8; do
+        slurm_down # what could not have its port
+        rm -f "$F"/*.log "$F"/*.pid
+        slurm_at $((20000 + RANDOM % 12000))
+        wait_until has_come_up || return 1
+        port_is_taken || return 0
+    done
+    return 1
+}
+slurm_down() {
+    local name pid
+    for name in slurmd slurmctld; do
+        pid=$(cat "$F/$name.pid" 2> /dev/null) || continue
+        # They write into the folder that bats removes until they are gone.
+        ! kill "$pid" || wait_until is_gone "$pid"
+    done
+}
+# Daemons at PORT and the next.
+slurm_at() {
+    local port=$1 host
     host=$(hostname -s)
     cat > "$SLURM_CONF" << END
 ClusterName=test
@@ -66,8 +78,9 @@ END
     # The build's own variables are not for jobs to inherit.
     slurmctld > /dev/null 2>&1 3>&-
     slurmd -N n0 > /dev/null 2>&1 3>&-
-    wait_until is_idle
 }
+port_is_taken() { grep -qs 'Address already in use' "$F"/*.log; }
+has_come_up() { port_is_taken || is_idle; }
 is_idle() { sinfo -h -o %T 2> /dev/null | grep -q '^idle$'; }
 
 no_agent_installed() {

@@ -76,17 +76,17 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
 }
 
 @test "where no process may be made for the question, others are left alone" {
-    local n sleeper
+    local n sleeper uid=$((60000 + $$ % 5000))
     need_root
     need setpriv prlimit
-    setpriv --reuid 54323 --clear-groups test -x "$hpcboot" ||
+    setpriv --reuid $uid --clear-groups test -x "$hpcboot" ||
         skip 'other users cannot reach the build'
-    setpriv --reuid 54323 --clear-groups sleep 1000 3>&- &
+    setpriv --reuid $uid --clear-groups sleep 1000 3>&- &
     sleeper=$!
     for n in 2 3 4; do
         # Nobody else is this user, the leak sanitizer needs a process, too.
         ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
-            run env -u XDG_CACHE_HOME -u HOME setpriv --reuid 54323 \
+            run env -u XDG_CACHE_HOME -u HOME setpriv --reuid $uid \
             --clear-groups prlimit --nproc="$n" timeout -s KILL "$HB_LIMIT" \
             "$hpcboot" explain bcast -n 1M
         kill -0 "$sleeper" # else it was killed with all that this user has

@@ -155,12 +155,17 @@ fake_ucx() {
     "${cc[@]}" -shared -fPIC -I"$HB_SRCDIR" -I"$HB_BUILDDIR" \
         -o modules/hb_ucx.so "$HB_SRCDIR/tests/fakes/ucxmove.c"
 }
-# gpu RANKS [ARGUMENT...]: the tests of all calls with such memory.
+# gpu WHAT RANKS [ARGUMENT...]: tests with such memory; those of all calls, or
+# what apigpu has another word for.
 # A LeakSanitizer that breaks down itself (it does in one of some 40 of these)
 # has found nothing, and is asked again.
 gpu() {
+    local what=()
+    [ "$1" = calls ] || what=("$1")
+    shift
     for _ in 1 2 3; do
-        run hb -n "$@" "$HB_BUILDDIR/tests/cli/apigpu" ./libcuda.so.1
+        run hb -n "$@" "$HB_BUILDDIR/tests/cli/apigpu" ./libcuda.so.1 \
+            "${what[@]}"
         grep -q 'LeakSanitizer has encountered a fatal error' \
             <<< "$output" || break
     done
@@ -169,15 +174,15 @@ gpu() {
 @test "memory of a device is used as the host's is: its driver copies" {
     fake_cuda -DCOPIES
     for ranks in 1 2 4; do
-        gpu $ranks
+        gpu calls $ranks
         ended_with 0
         says "^$ranks ranks: as on the host"
     done
     printf 'a slots=2\nb slots=1\n' > hosts
-    gpu 3 --launch-with fork --hostfile hosts
+    gpu calls 3 --launch-with fork --hostfile hosts
     ended_with 0
     says '^3 ranks: as on the host'
-    gpu 2 -x FAKE_CUDA_FAILS=1
+    gpu calls 2 -x FAKE_CUDA_FAILS=1
     ended_with 1
     says 'CUDA cannot copy [0-9]+ bytes (to|from) a device: the device is on fire'
 }
@@ -185,8 +190,7 @@ gpu() {
 @test "memory of a device: what is copied through again and again is pinned" {
     fake_cuda -DCOPIES
     pins() { # TIMES HOW [WORDS]: of the host's memory, in each rank
-        run hb -n 2 -x FAKE_CUDA_COUNTS=1 "${@:3}" \
-            "$HB_BUILDDIR/tests/cli/apigpu" ./libcuda.so.1 "$2"
+        gpu "$2" 2 -x FAKE_CUDA_COUNTS=1 "${@:3}"
         ended_with 0
         [ "$(grep -c "^pinned $1 times, 0 left$" <<< "$output")" -eq 2 ]
     }
@@ -195,7 +199,7 @@ gpu() {
     pins 4 several
     pins 5 mixed # that of the short ones as well
     pins 0 several -x FAKE_CUDA_INACTIVE=1
-    gpu 2 -x FAKE_CUDA_COUNTS=1
+    gpu calls 2 -x FAKE_CUDA_COUNTS=1
     ended_with 0
     [ "$(grep -cE '^pinned [1-9][0-9]* times, 0 left$' <<< "$output")" -eq 2 ]
 }
@@ -205,7 +209,7 @@ gpu() {
     printf 'a slots=1\nb slots=1\n' > hosts
     for where in '--launch-with fork --hostfile hosts' ''; do
         # shellcheck disable=SC2086
-        run hb -n 2 $where "$HB_BUILDDIR/tests/cli/apigpu" ./libcuda.so.1 leave
+        gpu leave 2 $where
         ended_with 0
     done
 }
@@ -213,10 +217,10 @@ gpu() {
 @test "memory of a device is used as the host's is: UCX copies" {
     fake_cuda
     fake_ucx
-    gpu 3 -x HPCBOOT_MODULE_DIR="$PWD/modules"
+    gpu calls 3 -x HPCBOOT_MODULE_DIR="$PWD/modules"
     ended_with 0
     says '^3 ranks: as on the host'
-    gpu 2 -x HPCBOOT_MODULE_DIR="$PWD/modules" -x FAKE_UCX_FAILS=1
+    gpu calls 2 -x HPCBOOT_MODULE_DIR="$PWD/modules" -x FAKE_UCX_FAILS=1
     ended_with 1
     says 'UCX cannot copy [0-9]+ bytes (to|from) a device: the device is on fire'
 }

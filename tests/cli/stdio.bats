@@ -564,7 +564,8 @@ END
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         sleep 0.2
         for reader in $(marked); do
-            kb=$(sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' "/proc/$reader/status")
+            kb=$(sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' \
+                "/proc/$reader/status" 2> /dev/null) || continue
             [ "${kb:-0}" -le "$peak" ] || peak=$kb
         done
     done

@@ -49,6 +49,7 @@ struct waiting { /* for a name; in the order in which they came */
     struct waiting *next;
     char *name;
     struct turn *turn; /* its own; or NULL */
+    int meets;         /* it had one when it began to wait */
     uint64_t id;
     kept_names_told told;
     void *who;
@@ -365,7 +366,8 @@ static struct waiting *wait_for(struct kept_names *all,
                           .who = who, .src = src};
     *(all->first != NULL ? &all->last->next : &all->first) = w;
     all->last = w;
-    if (w->turn != NULL) {
+    w->meets = w->turn != NULL;
+    if (w->meets) {
         end_turns_of(all, m->value, w->turn->name);
     }
     return w;
@@ -429,7 +431,7 @@ static void answer(struct kept_names *all, struct waiting *w)
 
     reply.status = say(all, &m, &reply.value);
     w->told(w->who, w->src, &reply);
-    looked_up(all, w->name, w->turn != NULL);
+    looked_up(all, w->name, w->meets);
     wait_no_more(all, w);
 }
 

@@ -212,6 +212,29 @@ static void test_who_comes_to_a_port_is_served_as_it_has_published(void **state)
     kept_names_clear(&j);
 }
 
+/* Rank 3 accepts at two ports at once. Who comes to the second, after somebody
+ * has come to the first, is still the one that it has met. */
+static void test_who_waits_at_two_ports_meets_at_both(void **state)
+{
+    struct heard all[4] = {{0}};
+    struct kept_names j = {0};
+
+    meet(&j, HB_NAME_PUBLISH_ONCE, "one:accept", all, 3);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "two:accept", all, 3);
+    meet(&j, HB_NAME_WAIT, "one:connect", all, 3);
+    meet(&j, HB_NAME_WAIT, "two:connect", all, 3);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "one:connect", all, 0);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "two:connect", all, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "two:connect", all, 2);
+    assert_int_equal(all[3].n, 4); /* both publications and both questions */
+    assert_int_equal(all[3].value, 1);
+    meet(&j, HB_NAME_WAIT, "two:accept", all, 2);
+    assert_int_equal(all[2].n, 1); /* its publication was answered */
+    meet(&j, HB_NAME_WAIT, "two:accept", all, 1);
+    assert_int_equal(all[1].value, 3);
+    kept_names_clear(&j);
+}
+
 /* Else nobody would be served after it. */
 static void test_the_turn_of_who_is_gone_is_over(void **state)
 {
@@ -419,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_names_for_one_go_to_who_waits_in_their_order),
         cmocka_unit_test(
             test_who_comes_to_a_port_is_served_as_it_has_published),
+        cmocka_unit_test(test_who_waits_at_two_ports_meets_at_both),
         cmocka_unit_test(test_the_turn_of_who_is_gone_is_over),
         cmocka_unit_test(test_who_will_not_wait_holds_nobody_back),
         cmocka_unit_test(test_who_waits_for_something_else_holds_nobody_back),

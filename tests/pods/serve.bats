@@ -32,6 +32,8 @@ teardown() {
         [ ! -e "$F/serve$i.pid" ] || pod $i bash -c \
             "kill -9 \$(cat /run/more.pid)" 2> /dev/null || true
         rm -f "$F/serve$i.pid"
+        pod $i bash -c '[ ! -e /run/old-key ] ||
+            mv /run/old-key /root/.ssh/id_ed25519'
     done
 }
 
@@ -661,12 +663,12 @@ while os.path.exists(sys.argv[1]):
 }
 
 # A job gathers, and the mounted key is made anew, behind COMMAND: it has to get
-# its agent back.
+# its agent back. It waits for as long as COMMAND may take.
 key_made_anew() { # [COMMAND...]
     rm -f "$F/fresh" "$F/fresh.pub" "$F/events"
     ssh-keygen -q -t ed25519 -N '' -f "$F/fresh"
     serve_more 1 --port 2001
-    pod_hb --port 2001 --wait-hosts 60 --events "$F/events" \
+    HB_LIMIT=700 pod_hb --port 2001 --wait-hosts 600 --events "$F/events" \
         -H pod-1,pod-2 sh -c 'hostname' > "$F/out" 2>&1 3>&- &
     local job=$!
     is_ready() { grep -q '"host_ready".*pod-1' "$F/events"; }
@@ -684,9 +686,6 @@ key_made_anew() { # [COMMAND...]
     wait_until is_ready_again
     serve_more 2 --port 2001
     ends $job
-    for i in 0 1 2; do
-        pod $i mv /run/old-key /root/.ssh/id_ed25519
-    done
     output=$(cat "$F/out")
     ended_with 0
     says '^pod-1$'
@@ -701,9 +700,14 @@ key_made_anew() { # [COMMAND...]
 
 @test "so they do where other jobs have come and gone meanwhile" {
     others() {
-        local i
-        for ((i = 0; i < 64; i++)); do
-            pod_hb --port 2001 -H pod-1 true
+        local i j at_once
+        for ((i = 0; i < 8; i++)); do
+            at_once=()
+            for ((j = 0; j < 8; j++)); do
+                pod_hb --port 2001 -H pod-1 true 3>&- &
+                at_once+=($!)
+            done
+            for j in "${at_once[@]}"; do wait "$j"; done
         done
     }
     key_made_anew others
@@ -754,7 +758,6 @@ key_made_anew() { # [COMMAND...]
     for i in 0 1; do pod $i mv /root/.ssh/id_ed25519 /run/old-key; done
     rm "$F/up"
     ends $job
-    for i in 0 1; do pod $i mv /run/old-key /root/.ssh/id_ed25519; done
     output=$(cat "$F/out")
     ended_with 0
     says '^pod-1$'

@@ -10,8 +10,9 @@
  * libssh offers all keys that an agent lists; where only some of them are to
  * be offered, as with IdentitiesOnly, the list is cut to those.
  *
- * An agent that has not answered is left alone for a while, so that a gang of
- * many hosts does not wait for it as many times.
+ * An agent that has not answered is left alone for a while, also by logins that
+ * have listed its keys by then: a gang of many hosts goes in step, and would
+ * wait for it as many times.
  *
  * The login and its thread have one structure. The thread ends when either
  * side has ended: libssh's with the session, the login's by a shutdown. */
@@ -58,11 +59,33 @@ struct hb_ssh_agent {
     int agent_fd, fd; /* fd: our end of what libssh has for the agent */
 };
 
-/* The last one that was silent. */
+/* The last one that was silent. The thread that finds it so says it, before the
+ * loop goes on to the next login. */
 static struct {
+    pthread_mutex_t lock;
     char *path;
     int64_t until_ns;
-} silent;
+} silent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int is_left_alone(const char *path)
+{
+    int is;
+
+    pthread_mutex_lock(&silent.lock);
+    is = hb_streq(silent.path, path)
+        && hb_deadline_left_ms(silent.until_ns) > 0;
+    pthread_mutex_unlock(&silent.lock);
+    return is;
+}
+
+static void leave_alone(const char *path)
+{
+    pthread_mutex_lock(&silent.lock);
+    free(silent.path);
+    silent.path = hb_xstrdup(path);
+    silent.until_ns = hb_deadline_in_ms(SILENT_MS);
+    pthread_mutex_unlock(&silent.lock);
+}
 
 static void release(struct hb_ssh_agent *a)
 {
@@ -177,8 +200,12 @@ static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
 {
     int lists = message->data[TYPE_AT] == LIST_KEYS;
 
+    if (is_left_alone(a->path)) {
+        return 0;
+    }
     limit(a->agent_fd, lists ? LIST_MS : a->sign_ms);
     if (!give(a->agent_fd, message) || !take(a->agent_fd, message)) {
+        leave_alone(a->path);
         return 0;
     }
     if (lists && a->chooses) {
@@ -245,12 +272,6 @@ static int connect_to(const char *path)
     return fd;
 }
 
-static int is_left_alone(const char *path)
-{
-    return hb_streq(silent.path, path)
-        && hb_deadline_left_ms(silent.until_ns) > 0;
-}
-
 struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
                                        const struct hb_strv *only,
                                        ssh_session session)
@@ -289,11 +310,6 @@ void hb_ssh_agent_close(struct hb_ssh_agent *a)
 {
     if (!a) {
         return;
-    }
-    if (atomic_load(&a->silent)) {
-        free(silent.path);
-        silent.path = hb_xstrdup(a->path);
-        silent.until_ns = hb_deadline_in_ms(SILENT_MS);
     }
     (void)shutdown(a->fd, SHUT_RDWR);
     release(a);

@@ -728,19 +728,45 @@ by_authority() {
 }
 
 @test "an ssh-agent that lists its keys and never signs is not waited for" {
-    perl -MIO::Socket::UNIX -MMIME::Base64 -e '
+    perl -MIO::Socket::UNIX -MIO::Select -MMIME::Base64 -e '
         my $s = IO::Socket::UNIX->new(Listen => 9, Local => "held") or die;
         my $blob = decode_base64($ARGV[0]);
         my $keys = pack "CNN/a*N/a*", 12, 1, $blob, "me";
-        my $c = $s->accept; sysread $c, my $ask, 5;
-        syswrite $c, pack("N/a*", $keys);
-        my @all = $c; while (1) { push @all, $s->accept() }' \
-        "$(cut -d' ' -f2 "$F/keys/me.pub")" 3>&- &
+        my $all = IO::Select->new($s);
+        while (my @ready = $all->can_read) {
+            for my $c (@ready) {
+                if ($c == $s) { $all->add($s->accept); next }
+                my $n = sysread $c, my $ask, 65536;
+                if (!$n) { $all->remove($c); next }
+                if (ord substr($ask, 4) == 11) {
+                    syswrite $c, pack("N/a*", $keys);
+                } else {
+                    open my $log, ">>", "signs"; print $log "asked\n";
+                }
+            }
+        }' "$(cut -d' ' -f2 "$F/keys/me.pub")" 3>&- &
     echo $! > held.pid
     wait_until test -S held
     cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
     SSH_AUTH_SOCK=$PWD/held run -0 drive plain --timeout 10000
     says "^failed authenticate: .*$PWD/held: no ssh-agent answers there"
+    # Logins that go in step wait for it once, all together: none hears that its
+    # key is welcome before all have asked.
+    rm signs "$HOME/.ssh/id_ed25519"
+    cat > in-step <<END
+echo asks >> $PWD/asking
+until [ "\$(wc -l < $PWD/asking)" -ge 4 ] || [ -e $PWD/over ]; do sleep 0.02; done
+cat $F/authorized
+END
+    server_up step 'AuthorizedKeysFile none' 'AuthorizedKeysCommandUser root' \
+        "AuthorizedKeysCommand /bin/sh $PWD/in-step"
+    echo "[127.0.0.1]:$(port step) $(cut -d' ' -f1,2 "$F/keys/host.pub")" \
+        >> "$HOME/.ssh/known_hosts"
+    SSH_AUTH_SOCK=$PWD/held run -0 drive step --timeout 8000 \
+        127.0.0.1 127.0.0.1 127.0.0.1 127.0.0.1
+    touch over
+    [ "$(grep -c "$PWD/held: no ssh-agent answers there" <<< "$output")" -eq 4 ]
+    [ "$(wc -l < signs)" -eq 1 ]
 }
 
 @test "a uid without a passwd entry and without HOME logs in" {

@@ -52,6 +52,7 @@
 struct hb_ssh_agent {
     atomic_int users; /* the login and the thread */
     atomic_int silent;
+    atomic_int has_none; /* of the keys that are used */
     char *path;
     int sign_ms;
     int chooses; /* passes on the keys of `only` alone */
@@ -195,6 +196,14 @@ static void choose(const struct hb_ssh_agent *a, struct hb_buf *answer)
     *answer = out;
 }
 
+static int has_keys(const struct hb_buf *answer)
+{
+    struct hb_buf list;
+
+    hb_buf_view(&list, answer->data + TYPE_AT, answer->len - TYPE_AT);
+    return hb_buf_get_u8(&list) == KEYS && hb_buf_get_u32(&list) > 0;
+}
+
 /* The question becomes its answer. */
 static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
 {
@@ -210,6 +219,9 @@ static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
     }
     if (lists && a->chooses) {
         choose(a, message);
+    }
+    if (lists) {
+        atomic_store(&a->has_none, !has_keys(message));
     }
     return 1;
 }
@@ -304,6 +316,11 @@ struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
 int hb_ssh_agent_is_silent(const struct hb_ssh_agent *a)
 {
     return atomic_load(&a->silent);
+}
+
+int hb_ssh_agent_has_none(const struct hb_ssh_agent *a)
+{
+    return atomic_load(&a->has_none);
 }
 
 void hb_ssh_agent_close(struct hb_ssh_agent *a)

@@ -19,6 +19,8 @@ struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
                                        ssh_session session);
 /* Whether the agent has hung up, or did not answer in time. */
 int hb_ssh_agent_is_silent(const struct hb_ssh_agent *agent);
+/* Whether it has listed no key that is used: it has none, or none of `only`. */
+int hb_ssh_agent_has_none(const struct hb_ssh_agent *agent);
 void hb_ssh_agent_close(struct hb_ssh_agent *agent); /* NULL-safe */
 
 #endif

@@ -49,6 +49,7 @@ struct hb_ssh_auth {
     size_t n_secrets;
     const struct hb_boot_config *config;
     const char *agent;      /* the socket of one to ask, or NULL */
+    const char *idle_agent; /* of one whose keys are none to use, or NULL */
     struct hb_ssh_agent *way; /* to it, while it is asked */
     struct hb_strv named;   /* of its keys, with IdentitiesOnly */
     enum phase phase;
@@ -189,9 +190,8 @@ static void choose_agent(struct hb_ssh_auth *auth)
         hb_ssh_keys_public(&settings->identities, &settings->certificates,
                            &auth->named);
     }
-    if (!settings->identities_only || auth->named.n > 0) {
-        auth->agent = socket;
-    }
+    *(settings->identities_only && auth->named.n == 0
+          ? &auth->idle_agent : &auth->agent) = socket;
 }
 
 struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
@@ -291,8 +291,9 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
     if (auth->n_keys == 0 && !auth->agent) {
         return hb_fail(err, auth->settings->n_named > 0
                                 ? HPCBOOT_ERR_USAGE : HPCBOOT_ERR_AUTH,
-                       "%s: no private key to log in with as %s (no ssh-agent"
+                       "%s: no private key to log in with as %s (%s"
                        "%s%s%s%s%.200s); name one with --identity", host, user,
+                       auth->idle_agent ? "none of ssh-agent" : "no ssh-agent",
                        named ? "" : "; looked in ",
                        named ? "" : home ? home : "(no HOME)",
                        named ? "" : "/.ssh", auth->unusable.len ? "; " : "",
@@ -395,6 +396,28 @@ static void no_agent(struct hb_ssh_auth *auth)
     auth->agent = NULL;
 }
 
+/* It was asked, or there was no use. */
+static void no_key_of_agent(struct hb_ssh_auth *auth)
+{
+    if (auth->agent) {
+        note_unusable(auth, auth->agent, auth->settings->identities_only
+                      ? "ssh-agent has none of the keys that are named"
+                      : "ssh-agent has no keys");
+        auth->idle_agent = auth->agent;
+        auth->agent = NULL;
+    } else if (auth->idle_agent) {
+        note_unusable(auth, auth->idle_agent, "ssh-agent was not asked: no "
+                      "key that is named has a public half that can be read");
+    }
+}
+
+static void note_refused_agent(struct hb_ssh_auth *auth)
+{
+    note_refused(auth, auth->settings->identities_only
+                 ? "the keys of ssh-agent that are named"
+                 : "the keys of ssh-agent");
+}
+
 static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
 {
     int rc;
@@ -407,9 +430,7 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
                                           ? &auth->named : NULL, session);
     }
     if (!auth->way) {
-        if (auth->agent) {
-            no_agent(auth);
-        }
+        (auth->agent ? no_agent : no_key_of_agent)(auth);
         return SSH_AUTH_DENIED;
     }
     rc = unless_gone(session, ssh_userauth_agent(session, NULL));
@@ -418,10 +439,10 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
     }
     if (hb_ssh_agent_is_silent(auth->way)) {
         no_agent(auth);
+    } else if (hb_ssh_agent_has_none(auth->way)) {
+        no_key_of_agent(auth);
     } else if (rc != SSH_AUTH_SUCCESS) {
-        note_refused(auth, auth->settings->identities_only
-                     ? "the keys of ssh-agent that are named"
-                     : "the keys of ssh-agent");
+        note_refused_agent(auth);
     }
     hb_ssh_agent_close(auth->way);
     auth->way = NULL;

@@ -727,6 +727,34 @@ by_authority() {
     says '^failed authenticate: .*login as root refused.*offered: the keys of ssh-agent that are named'
 }
 
+@test "an ssh-agent that has none of the keys that may be used is said to" {
+    eval "$(ssh-agent -s)" 3>&-
+    echo "$SSH_AGENT_PID" > agent.pid
+    rm "$HOME/.ssh/id_ed25519"
+    none_in_agent() { # WORDS
+        run -0 drive plain
+        says "^failed authenticate: .*no private key to log in with as root \\(none of ssh-agent; .*$SSH_AUTH_SOCK: $1"
+        says_not 'accepts: nothing|offered|authorized_keys'
+    }
+    none_in_agent 'ssh-agent has no keys'
+    ssh-add -q "$F/keys/other" < /dev/null
+    cp "$F/keys/me" secret
+    ssh-keygen -q -p -N 'pass word' -f secret
+    printf 'IdentitiesOnly yes\nIdentityFile %s/secret\n' "$PWD" \
+        > "$HOME/.ssh/config"
+    none_in_agent 'ssh-agent has none of the keys that are named'
+    ssh-keygen -q -t rsa -m PEM -N 'pass word' -f old
+    rm old.pub
+    mv old secret
+    none_in_agent 'ssh-agent was not asked: no key that is named has a public'
+    cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
+    printf 'IdentitiesOnly yes\nIdentityFile ~/.ssh/id_ed25519\n' \
+        > "$HOME/.ssh/config"
+    ssh-add -q -D
+    run -0 drive plain
+    says "^failed authenticate: .*login as root refused.*offered: $HOME/.ssh/id_ed25519; not usable: .*ssh-agent has none of"
+}
+
 @test "an ssh-agent that lists its keys and never signs is not waited for" {
     perl -MIO::Socket::UNIX -MIO::Select -MMIME::Base64 -e '
         my $s = IO::Socket::UNIX->new(Listen => 9, Local => "held") or die;

@@ -30,6 +30,7 @@
 #include "bin/pm/family.h"
 #include "bin/pm/pmix_impl.h"
 #include "bin/pm/servers.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -73,6 +74,7 @@ void hb_pmix_post(struct hb_pmix_event *ev)
 {
     static const uint64_t one = 1;
 
+    ev->since_ns = hb_now_ns();
     pthread_mutex_lock(&the_server_lock);
     if (the_server == NULL) {
         pthread_mutex_unlock(&the_server_lock);

@@ -26,6 +26,8 @@
 #include "lib/base/collected.h"
 #include "lib/base/str.h"
 
+#define NS_PER_S 1000000000LL
+
 struct hb_pmix_fence {
     struct hb_pmix_fence *next;
     char *key;
@@ -101,8 +103,8 @@ int64_t hb_pmix_deadline(const struct hb_pmix_event *ev)
                               ? whole_number(&ev->infos[i].value) : 0;
 
         if (limit_s > 0) {
-            return hb_deadline_in_ms(
-                1000 * (limit_s < INT32_MAX ? limit_s : INT32_MAX));
+            return ev->since_ns
+                   + NS_PER_S * (limit_s < INT32_MAX ? limit_s : INT32_MAX);
         }
     }
     return HB_NEVER;

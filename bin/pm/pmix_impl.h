@@ -36,6 +36,7 @@ typedef void (*hb_pmix_run)(struct hb_pm *pm, struct hb_pmix_event *ev);
  * is owned. */
 struct hb_pmix_event {
     struct hb_pmix_event *next;
+    int64_t since_ns; /* when libpmix has called; limits count from then */
     hb_pmix_run run;
     pmix_proc_t proc;
     pmix_proc_t *procs;

@@ -31,8 +31,9 @@
 
 #define MAP_MAX (64u << 20)
 /* Up to release 5 libpmix goes on with a limit of a connect when it has called,
- * and takes no second answer: ours comes before, by two ticks. */
-#define CONNECT_EARLIER_NS (200 * 1000000LL)
+ * and takes no second answer. Ours comes before, by a quarter of the limit and
+ * at most so much: the loop may be busy, and a tick comes late. */
+#define CONNECT_EARLIER_NS 1000000000LL
 
 enum what { MODEX_PUT, MODEX_GET, ANNOUNCED, AWAITED };
 
@@ -350,14 +351,18 @@ static void add_other(struct hb_pmix_join *j, const char *nspace)
 
 static int64_t deadline_of(struct hb_pm *pm, const struct hb_pmix_event *ev)
 {
-    int64_t deadline = hb_pmix_deadline(ev);
+    int64_t deadline = hb_pmix_deadline(ev), quarter;
 
     if (deadline == HB_NEVER) {
         return deadline;
     }
     hb_pmix_timer(pm, 1);
-    return strcmp(ev->word, HB_PMIX_CONNECT) == 0
-               ? deadline - CONNECT_EARLIER_NS : deadline;
+    if (strcmp(ev->word, HB_PMIX_CONNECT) != 0) {
+        return deadline;
+    }
+    quarter = (deadline - ev->since_ns) / 4;
+    return deadline
+           - (quarter < CONNECT_EARLIER_NS ? quarter : CONNECT_EARLIER_NS);
 }
 
 static struct hb_pmix_join *join_new(struct hb_pm *pm,

@@ -51,8 +51,8 @@ static int absent(int started, char *program, const pmix_proc_t *me)
 {
     const char *who = started ? "started" : "parent";
     pmix_proc_t all[3], world;
-    pmix_info_t limit;
-    int one = 1;
+    pmix_info_t limit, longer;
+    int one = 1, four = 4;
 
     load_parent(&all[0], me, 0);
     load_parent(&all[1], me, 1);
@@ -63,13 +63,16 @@ static int absent(int started, char *program, const pmix_proc_t *me)
             start(program, (char *)"absent", all[2].nspace);
         }
         PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &one, PMIX_INT);
+        /* libpmix 4 has a limit of its own here, and frees what it answers. */
+        PMIX_INFO_LOAD(&longer, PMIX_TIMEOUT, &four, PMIX_INT);
         printf("%s, connect: %s\n", who,
-               PMIx_Error_string(PMIx_Connect(all, 3, &limit, 1)));
+               PMIx_Error_string(PMIx_Connect(all, 3, &longer, 1)));
         printf("%s, fence: %s\n", who,
                PMIx_Error_string(PMIx_Fence(all, 3, &limit, 1)));
         printf("%s, disconnect: %s\n", who,
                PMIx_Error_string(PMIx_Disconnect(all, 3, &limit, 1)));
         PMIX_INFO_DESTRUCT(&limit);
+        PMIX_INFO_DESTRUCT(&longer);
     }
     check(PMIx_Fence(&world, 1, NULL, 0), "fence");
     check(PMIx_Finalize(NULL, 0), "finalize");

@@ -17,7 +17,8 @@ hb_ssh_la_SOURCES = \
     %D%/dial.c %D%/dial.h \
     %D%/resolve.c %D%/resolve.h \
     %D%/serve.c %D%/serve.h %D%/serve_impl.h \
-    %D%/serve_agent.c %D%/serve_keys.c %D%/serve_session.c \
+    %D%/serve_agent.c %D%/serve_jobs.c %D%/serve_jobs.h %D%/serve_keys.c \
+    %D%/serve_session.c \
     %D%/ssh_advice.c %D%/ssh_advice.h \
     %D%/ssh_agent.c %D%/ssh_agent.h \
     %D%/ssh_auth.c %D%/ssh_auth.h \
@@ -41,6 +42,15 @@ hb_ssh_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBSSH_CFLAGS) $(CRYPTO_CFLAGS)
 hb_ssh_la_LDFLAGS = $(MODULE_LDFLAGS)
 hb_ssh_la_LIBADD = $(LIBSSH_LIBS) $(CRYPTO_LIBS)
 
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_boot_jobs
+TESTS += tests/unit/test_boot_jobs
+tests_unit_test_boot_jobs_SOURCES = tests/unit/test_boot_jobs.c \
+    %D%/serve_jobs.c lib/trust/derive.c
+tests_unit_test_boot_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(CRYPTO_CFLAGS)
+tests_unit_test_boot_jobs_LDADD = $(UNIT_LDADD) $(CRYPTO_LIBS)
+endif
 check_PROGRAMS += tests/pods/bootdrive
 tests_pods_bootdrive_SOURCES = tests/pods/bootdrive.c
 tests_pods_bootdrive_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)

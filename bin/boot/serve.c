@@ -279,6 +279,7 @@ static void close_serve(struct hb_serve *serve)
     }
     hb_ssh_channels_end(); /* last words of agents that have ended */
     hb_serve_keys_close(serve->keys);
+    hb_serve_jobs_destroy(serve->jobs);
     if (serve->again) {
         event_free(serve->again);
     }
@@ -298,6 +299,7 @@ static int open_serve(struct hb_serve **out,
     serve->arg = arg;
     serve->told_at_ms = -TELL_EVERY_MS;
     serve->listeners[0].fd = serve->listeners[1].fd = -1;
+    serve->jobs = hb_serve_jobs_create();
     hb_limiter_init(&serve->limiter, &config->limits);
     rc = hb_serve_keys_open(&serve->keys, config, err);
     if (rc >= 0) {

@@ -149,8 +149,8 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         break;
     case HB_SERVE_SESSION:
         if (n == 1 + HB_SESSION_KEY_BYTES && a->session == 0) {
-            a->session = hb_serve_keys_add_session(a->serve->keys, text + 1,
-                                                   HB_SESSION_KEY_BYTES);
+            a->session = hb_serve_jobs_add(a->serve->jobs, text + 1,
+                                           HB_SESSION_KEY_BYTES);
         }
         break;
     default:
@@ -245,7 +245,7 @@ void hb_serve_agent_destroy(struct hb_serve_agent *a)
     if (a->next) {
         a->next->prev = a->prev;
     }
-    hb_serve_keys_end_session(a->serve->keys, a->session);
+    hb_serve_jobs_end(a->serve->jobs, a->session);
     hb_relay_destroy(a->relay);
     if (a->control) {
         event_free(a->control);

@@ -9,15 +9,15 @@
 #include <sys/types.h>
 
 #include "bin/boot/serve.h"
+#include "bin/boot/serve_jobs.h"
 #include "bin/boot/serve_line.h"
 #include "lib/base/channel.h"
 #include "lib/trust/derive.h"
 
 /* The server's three files: serve.c listens and counts, serve_session.c has
  * one login from its first byte to its command, serve_agent.c the agent behind
- * it; serve_keys.c knows who is let in and what this host shows. */
-
-#define HB_SERVE_AGENTS_MAX 256 /* at a time; a pod has one or two */
+ * it; serve_keys.c knows who is let in and what this host shows, serve_jobs.c
+ * who is let in again. */
 
 /* --- serve_keys.c */
 struct hb_serve_keys;
@@ -32,11 +32,6 @@ void hb_serve_keys_close(struct hb_serve_keys *keys); /* NULL-safe */
 void hb_serve_keys_refresh(struct hb_serve_keys *keys);
 ssh_bind hb_serve_keys_bind(const struct hb_serve_keys *keys);
 int hb_serve_keys_accepts(const struct hb_serve_keys *keys, const ssh_key key);
-/* A job's session key: who has it is let in until some time after the job's
- * agent has ended. Returns a number for that end, 0: none. */
-unsigned hb_serve_keys_add_session(struct hb_serve_keys *keys,
-                                   const unsigned char *session, size_t len);
-void hb_serve_keys_end_session(struct hb_serve_keys *keys, unsigned number);
 /* The file that holds the gang's private key, or NULL. */
 const char *hb_serve_keys_path(const struct hb_serve_keys *keys);
 
@@ -82,6 +77,7 @@ struct hb_serve {
     struct hb_serve_events events;
     void *arg;
     struct hb_serve_keys *keys;
+    struct hb_serve_jobs *jobs;
     struct hb_limiter limiter;
     struct hb_serve_listener {
         struct hb_serve *serve;

@@ -10,7 +10,7 @@
  * before each login, and a new key takes the place of the old one whole. As
  * long as there is none that can be used, as while a file is written, the old
  * one stays. Where the keys that log in besides are other ones, the host key is
- * still the same. Jobs that run have their session keys and need neither. */
+ * still the same. Jobs that run need neither (serve_jobs.c). */
 #include "config.h"
 
 #include "bin/boot/serve_impl.h"
@@ -28,11 +28,6 @@
 #include "lib/base/str.h"
 #include "lib/trust/gangkey.h"
 
-/* Session keys remembered: of all agents that there may be, so that no newer
- * one takes the place of a job that runs. */
-#define SESSIONS_MAX HB_SERVE_AGENTS_MAX
-/* A launcher that lost an agent comes back within this time, or never. */
-#define SESSION_KEPT_MS (10 * 60 * 1000)
 #define AUTHORIZED_MAX 64   /* keys of a file */
 #define AUTHORIZED_MAX_BYTES 65536
 
@@ -62,17 +57,9 @@ struct key_set {
     struct authorized others;
 };
 
-struct session {
-    ssh_key key; /* NULL: none */
-    unsigned number;
-    int64_t until_ns; /* 0: it is free */
-};
-
 struct hb_serve_keys {
     const struct hb_serve_config *config;
     struct key_set set;
-    struct session sessions[SESSIONS_MAX];
-    unsigned n_sessions; /* ever added */
 };
 
 static void destroy_authorized(struct authorized *a)
@@ -427,9 +414,6 @@ void hb_serve_keys_close(struct hb_serve_keys *keys)
         return;
     }
     destroy_set(&keys->set);
-    for (size_t i = 0; i < SESSIONS_MAX; i++) {
-        ssh_key_free(keys->sessions[i].key);
-    }
     free(keys);
 }
 
@@ -531,59 +515,5 @@ int hb_serve_keys_accepts(const struct hb_serve_keys *keys, const ssh_key key)
             return 1;
         }
     }
-    for (size_t i = 0; i < SESSIONS_MAX; i++) {
-        const struct session *s = &keys->sessions[i];
-
-        if (is_key(s->key, key) && hb_deadline_left_ms(s->until_ns) > 0) {
-            return 1;
-        }
-    }
     return 0;
-}
-
-/* A free place, or that of the job which has ended longest. */
-static struct session *place_of_session(struct hb_serve_keys *keys)
-{
-    struct session *place = &keys->sessions[0];
-
-    for (size_t i = 1; i < SESSIONS_MAX; i++) {
-        struct session *s = &keys->sessions[i];
-
-        if (s->until_ns < place->until_ns ||
-            (s->until_ns == place->until_ns && s->number < place->number)) {
-            place = s;
-        }
-    }
-    return place;
-}
-
-unsigned hb_serve_keys_add_session(struct hb_serve_keys *keys,
-                                   const unsigned char *session, size_t len)
-{
-    struct session *s = place_of_session(keys);
-    struct hb_secret secret = {0};
-    struct hb_ed25519 login;
-    ssh_key private = NULL, public = NULL;
-
-    hb_secret_copy(&secret, session, len);
-    if (hb_derive_session_login(&secret, &login)
-        && import_ed25519(&login, &private)
-        && ssh_pki_export_privkey_to_pubkey(private, &public) == SSH_OK) {
-        ssh_key_free(s->key);
-        s->key = public;
-        s->until_ns = HB_NEVER;
-        s->number = ++keys->n_sessions;
-    }
-    ssh_key_free(private);
-    hb_secret_free(&secret);
-    return public ? s->number : 0;
-}
-
-void hb_serve_keys_end_session(struct hb_serve_keys *keys, unsigned number)
-{
-    for (size_t i = 0; i < SESSIONS_MAX; i++) {
-        if (number > 0 && keys->sessions[i].number == number) {
-            keys->sessions[i].until_ns = hb_deadline_in_ms(SESSION_KEPT_MS);
-        }
-    }
 }

@@ -144,6 +144,16 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 /* --- what libssh calls */
 
+static int is_of_job(const struct hb_serve_session *s, const ssh_key key)
+{
+    char *text = NULL;
+    int is = ssh_pki_export_pubkey_base64(key, &text) == SSH_OK
+        && hb_serve_jobs_accept(s->serve->jobs, text);
+
+    ssh_string_free_char(text);
+    return is;
+}
+
 static int on_pubkey(ssh_session ssh, const char *user, ssh_key key,
                      char state, void *arg)
 {
@@ -151,7 +161,8 @@ static int on_pubkey(ssh_session ssh, const char *user, ssh_key key,
 
     s->attempts++;
     if (s->attempts > ATTEMPTS_MAX
-        || !hb_serve_keys_accepts(s->serve->keys, key)) {
+        || (!hb_serve_keys_accepts(s->serve->keys, key)
+            && !is_of_job(s, key))) {
         return SSH_AUTH_DENIED;
     }
     if (state == SSH_PUBLICKEY_STATE_NONE) {

@@ -28,6 +28,11 @@
 #include "lib/base/str.h"
 #include "lib/trust/gangkey.h"
 
+/* What changed and cannot be used is tried again, since what is in the way may
+ * pass; any connection asks for it, and nobody may load the host or fill the
+ * log by that. */
+#define RETRY_MS 1000
+#define TELL_EVERY_MS 10000
 #define AUTHORIZED_MAX 64   /* keys of a file */
 #define AUTHORIZED_MAX_BYTES 65536
 
@@ -57,9 +62,17 @@ struct key_set {
     struct authorized others;
 };
 
+/* To take a file that has changed, which failed. */
+struct attempt {
+    struct stat file, others; /* as they were; zero: not there */
+    int64_t at_ms, told_ms;
+    char *words; /* that were said; NULL: it is the first */
+};
+
 struct hb_serve_keys {
     const struct hb_serve_config *config;
     struct key_set set;
+    struct attempt own_failed, others_failed;
 };
 
 static void destroy_authorized(struct authorized *a)
@@ -252,7 +265,7 @@ static int take_private(struct key_set *set, const char *path, int placed,
 
 /* A mounted key that its mode closes to this user is not found, and what is
  * served then is not the gang that was meant. */
-static void tell_closed(const struct hb_serve_config *config)
+static void tell_closed(const struct hb_serve_config *config, int level)
 {
     struct hb_strv dirs = HB_STRV_INIT;
 
@@ -265,7 +278,7 @@ static void tell_closed(const struct hb_serve_config *config)
         struct hpcboot_error why = {0};
 
         if (hb_key_is_closed(dirs.v[i], &why)) {
-            hb_log(HB_WARN, "%s", why.text);
+            hb_log(level, "%s", why.text);
         }
     }
     hb_strv_destroy(&dirs);
@@ -274,7 +287,7 @@ static void tell_closed(const struct hb_serve_config *config)
 /* The first of the keys there that can be used. What a person named and cannot
  * be used is an error; what was found is passed over. */
 static int find_private(struct key_set *set,
-                        const struct hb_serve_config *config,
+                        const struct hb_serve_config *config, int level,
                         struct hb_secret *gang, struct hpcboot_error *err)
 {
     struct hb_strv paths = HB_STRV_INIT;
@@ -291,11 +304,11 @@ static int find_private(struct key_set *set,
         if (rc < 0 && config->key) {
             rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--key: %s", why.text);
         } else if (rc < 0) {
-            hb_log(HB_WARN, "%s", why.text);
+            hb_log(level, "%s", why.text);
         }
     }
     if (paths.n == 0) {
-        tell_closed(config);
+        tell_closed(config, level);
     }
     if (paths.n == 0 && config->key) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE,
@@ -362,13 +375,14 @@ static void announce(const struct key_set *set, const ssh_key host_key)
 }
 
 /* `before`: the private key in force, which keys that are authorized beside it
- * do not stand in for; or NULL. */
+ * do not stand in for; or NULL. `level`: of what is said of keys that are
+ * passed over. */
 static int make_set(struct key_set *set, const struct hb_serve_config *config,
-                    const char *before, struct hpcboot_error *err)
+                    const char *before, int level, struct hpcboot_error *err)
 {
     struct hb_secret gang = {0};
     ssh_key host_key = NULL;
-    int rc = find_private(set, config, &gang, err);
+    int rc = find_private(set, config, level, &gang, err);
 
     if (rc == HPCBOOT_ERR_AGAIN && before) {
         rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s is no private key that "
@@ -399,7 +413,7 @@ int hb_serve_keys_open(struct hb_serve_keys **out,
     int rc;
 
     keys->config = config;
-    rc = make_set(&keys->set, config, NULL, err);
+    rc = make_set(&keys->set, config, NULL, HB_WARN, err);
     if (rc < 0) {
         free(keys);
         return rc;
@@ -414,6 +428,8 @@ void hb_serve_keys_close(struct hb_serve_keys *keys)
         return;
     }
     destroy_set(&keys->set);
+    free(keys->own_failed.words);
+    free(keys->others_failed.words);
     free(keys);
 }
 
@@ -425,6 +441,51 @@ static int has_changed(const char *path, const struct stat *known,
     return path && stat(path, now) == 0 && !hb_ssh_is_same_file(now, known);
 }
 
+static void look_at(const char *path, struct stat *out)
+{
+    if (!path || stat(path, out) < 0) {
+        memset(out, 0, sizeof *out);
+    }
+}
+
+static void forget(struct attempt *last)
+{
+    free(last->words);
+    last->words = NULL;
+}
+
+/* At once where something is to be seen that was not there before. */
+static int is_due(struct attempt *last, const struct hb_serve_keys *keys,
+                  const struct stat *file)
+{
+    int64_t now = hb_now_ms();
+    struct stat others;
+
+    look_at(keys->config->authorized_keys, &others);
+    if (!hb_ssh_is_same_file(file, &last->file)
+        || !hb_ssh_is_same_file(&others, &last->others)) {
+        forget(last);
+    } else if (last->words && now - last->at_ms < RETRY_MS) {
+        return 0;
+    }
+    last->at_ms = now;
+    last->file = *file;
+    last->others = others;
+    return 1;
+}
+
+static void tell(struct attempt *last, const char *what, const char *why)
+{
+    if (last->words && hb_streq(last->words, why)
+        && last->at_ms - last->told_ms < TELL_EVERY_MS) {
+        return;
+    }
+    hb_log(HB_WARN, "%s: %s", what, why);
+    free(last->words);
+    last->words = hb_xstrdup(why);
+    last->told_ms = last->at_ms;
+}
+
 /* A file that has no key has none until it is written again, and is not looked
  * at before. What else keeps from using it may pass. */
 static void refresh_authorized(struct hb_serve_keys *keys)
@@ -434,7 +495,8 @@ static void refresh_authorized(struct hb_serve_keys *keys)
     struct hpcboot_error err = {0};
     struct stat st;
 
-    if (!has_changed(set->others.path, &set->others.stat, &st)) {
+    if (!has_changed(set->others.path, &set->others.stat, &st)
+        || !is_due(&keys->others_failed, keys, &st)) {
         return;
     }
     if (read_authorized(&fresh, set->others.path, set->others.placed, &err) == 0
@@ -443,11 +505,12 @@ static void refresh_authorized(struct hb_serve_keys *keys)
         (void)hb_fail(&err, HPCBOOT_ERR_NOT_FOUND, "no key in %s", fresh.path);
     }
     if (err.code < 0) {
-        hb_log(HB_WARN, "the keys that may log in have changed and cannot be "
-               "used, those read before stay: %s", err.text);
+        tell(&keys->others_failed, "the keys that may log in have changed and "
+             "cannot be used, those read before stay", err.text);
         destroy_authorized(&fresh);
         return;
     }
+    forget(&keys->others_failed);
     destroy_authorized(&set->others);
     set->others = fresh;
     hb_log(HB_INFO, "lets in %zu key%s of %s", fresh.n,
@@ -475,17 +538,20 @@ void hb_serve_keys_refresh(struct hb_serve_keys *keys)
     struct stat st;
 
     refresh_authorized(keys);
-    if (!has_changed(keys->set.path, &keys->set.stat, &st)) {
+    if (!has_changed(keys->set.path, &keys->set.stat, &st)
+        || !is_due(&keys->own_failed, keys, &st)) {
         return;
     }
-    if (make_set(&fresh, keys->config, keys->set.path, &err) < 0) {
+    if (make_set(&fresh, keys->config, keys->set.path,
+                 keys->own_failed.words ? HB_DEBUG : HB_WARN, &err) < 0) {
         if (has_no_key(keys)) {
             keys->set.stat = st;
         }
-        hb_log(HB_WARN, "the key has changed and cannot be used, the one read "
-               "before stays: %s", err.text);
+        tell(&keys->own_failed, "the key has changed and cannot be used, the "
+             "one read before stays", err.text);
         return;
     }
+    forget(&keys->own_failed);
     destroy_set(&keys->set);
     keys->set = fresh;
 }

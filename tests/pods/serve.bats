@@ -732,13 +732,20 @@ key_made_anew() { # [COMMAND...]
 @test "a key that changes while something else is missing is taken later" {
     pod 1 bash -c 'mkdir -p /run/k2 && cp /root/.ssh/id_ed25519 /run/k2/ &&
         cat > /run/let-in' < "$F/stranger.pub"
-    serve_more 1 --port 2013 --key /run/k2 --authorized-keys /run/let-in
+    serve_more 1 --port 2013 --key /run/k2 --authorized-keys /run/let-in \
+        --login-rate 1000
     rm -f "$F/new" "$F/new.pub"
     ssh-keygen -q -t ed25519 -N '' -f "$F/new"
     pod 1 bash -c 'mv /run/let-in /run/away
         cp "$0" /run/k2/new && mv /run/k2/new /run/k2/id_ed25519' "$F/new"
     run pod_hb --port 2013 --identity "$F/new" -H pod-1 hostname
     ended_with 75
+    # Who only comes by does not fill the log.
+    pod 0 timeout -s KILL "$HB_LIMIT" bash -c '
+        for i in {1..50}; do
+            exec 3<> /dev/tcp/10.77.0.2/2013 && read -r x <&3 && exec 3>&-
+        done'
+    [ "$(pod 1 grep -c 'before stays: ' /run/more.log)" -le 5 ]
     pod 1 mv /run/away /run/let-in
     run pod_hb --port 2013 --identity "$F/new" -H pod-1 hostname
     rm "$F/new" "$F/new.pub"

@@ -454,7 +454,7 @@ static void forget(struct attempt *last)
     last->words = NULL;
 }
 
-/* At once where something is to be seen that was not there before. */
+/* At once where one of the two files is another one than before. */
 static int is_due(struct attempt *last, const struct hb_serve_keys *keys,
                   const struct stat *file)
 {

@@ -227,16 +227,15 @@ static int is_one_of_many(const struct job *j, const struct hb_recipe *r)
     const struct hb_options *o = j->opt;
 
     return hb_recipe_runs_once(r) &&
-           (o->apps[0].np > 1 || o->per_node > 0 || o->map_by != NULL);
+           (o->apps[0].np > 1 || o->per_node > 1 || o->map_by != NULL);
 }
 
 static int recognises(const struct job *j, const struct hb_recipe *r)
 {
-    if (is_one_of_many(j, r)) {
-        return 0;
+    if (hb_recipe_detects(r, "command", program_name(j))) {
+        return 1;
     }
-    return hb_recipe_detects(r, "command", program_name(j))
-               ? 1 : job_framework_of_gang(j, r);
+    return is_one_of_many(j, r) ? 0 : job_framework_of_gang(j, r);
 }
 
 /* The first recipe that knows the command, else the gang, else a variable. */

@@ -451,6 +451,7 @@ static int run(struct job *j)
     }
     event_base_dispatch(j->base);
     job_signals_hold(SIG_BLOCK); /* until the pause between two lives */
+    (void)event_base_loop(j->base, EVLOOP_NONBLOCK); /* one caught before */
     hb_progress_done(j->progress);
     sweep_up(j);
     job_probe_last(j);

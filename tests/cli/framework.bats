@@ -180,6 +180,16 @@ paddlejob=(PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=127.0.0.1
     usual '2 ranks$' "${jaxjob[@]}" -- -H jx-worker-0,jx-worker-1
 }
 
+@test "a command that a framework starts once is that, however many ranks" {
+    local ranks
+    for ranks in '-n 2' '--npernode 1'; do
+        # shellcheck disable=SC2086  # words
+        run hb --explain --dry-run -H a:1,b:1 $ranks spark-submit x.py
+        ended_with 0
+        says '^framework: spark \(the command\)'
+    done
+}
+
 @test "a PaddleJob has a process for each GPU, or one, and one launcher a pod" {
     usual 'one rank per slot$' "${paddlejob[@]}"
     says '^processes: one for each GPU, and .*, as is usual with PaddleJob'

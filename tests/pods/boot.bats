@@ -790,7 +790,7 @@ END
         "AuthorizedKeysCommand /bin/sh $PWD/in-step"
     echo "[127.0.0.1]:$(port step) $(cut -d' ' -f1,2 "$F/keys/host.pub")" \
         >> "$HOME/.ssh/known_hosts"
-    SSH_AUTH_SOCK=$PWD/held run -0 drive step --timeout 8000 \
+    SSH_AUTH_SOCK=$PWD/held run -0 drive step --timeout 24000 \
         127.0.0.1 127.0.0.1 127.0.0.1 127.0.0.1
     touch over
     [ "$(grep -c "$PWD/held: no ssh-agent answers there" <<< "$output")" -eq 4 ]

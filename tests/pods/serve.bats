@@ -662,9 +662,9 @@ while os.path.exists(sys.argv[1]):
     says "does not prove that it holds a key of ours: $closed"
 }
 
-# A job gathers, and the mounted key is made anew, behind COMMAND: it has to get
-# its agent back. It waits for as long as COMMAND may take.
-key_made_anew() { # [COMMAND...]
+# As Volcano restarts one pod of a job: a new Secret for the new pod, the old
+# one in those that stay.
+@test "the mounted key is made anew while a job gathers: hosts it has, stay" {
     rm -f "$F/fresh" "$F/fresh.pub" "$F/events"
     ssh-keygen -q -t ed25519 -N '' -f "$F/fresh"
     serve_more 1 --port 2001
@@ -673,7 +673,6 @@ key_made_anew() { # [COMMAND...]
     local job=$!
     is_ready() { grep -q '"host_ready".*pod-1' "$F/events"; }
     wait_until is_ready
-    "$@"
     # Nobody has the key that pod-1's server was started with any more.
     for i in 0 1 2; do
         pod $i bash -c 'cp "$0" /root/.ssh/new && chmod 600 /root/.ssh/new &&
@@ -690,27 +689,6 @@ key_made_anew() { # [COMMAND...]
     ended_with 0
     says '^pod-1$'
     says '^pod-2$'
-}
-
-# As Volcano restarts one pod of a job: a new Secret for the new pod, the old
-# one in those that stay.
-@test "the mounted key is made anew while a job gathers: hosts it has, stay" {
-    key_made_anew true
-}
-
-@test "so they do where other jobs have come and gone meanwhile" {
-    others() {
-        local i j at_once
-        for ((i = 0; i < 8; i++)); do
-            at_once=()
-            for ((j = 0; j < 8; j++)); do
-                pod_hb --port 2001 -H pod-1 true 3>&- &
-                at_once+=($!)
-            done
-            for j in "${at_once[@]}"; do wait "$j"; done
-        done
-    }
-    key_made_anew others
 }
 
 @test "a key that is written over, and for a moment is none: the one before stays" {
@@ -745,7 +723,9 @@ key_made_anew() { # [COMMAND...]
         for i in {1..50}; do
             exec 3<> /dev/tcp/10.77.0.2/2013 && read -r x <&3 && exec 3>&-
         done'
-    [ "$(pod 1 grep -c 'before stays: ' /run/more.log)" -le 5 ]
+    local told
+    told=$(pod 1 grep -c 'before stays: ' /run/more.log)
+    [ "$told" -ge 1 ] && [ "$told" -le 5 ]
     pod 1 mv /run/away /run/let-in
     run pod_hb --port 2013 --identity "$F/new" -H pod-1 hostname
     rm "$F/new" "$F/new.pub"

@@ -24,6 +24,9 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
+/* Between two lives, when the reader of --events may have read on. */
+#define EVENTS_POLL_MS 100
+
 int job_failure_read(struct job *j, struct hpcboot_error *err)
 {
     int rc = hb_on_failure_parse(j->opt->on_failure, &j->on_failure, err);
@@ -314,12 +317,15 @@ int job_again_pause(const struct hb_lives *l)
     job_signals_that_end(&ends);
     do { /* being stopped and continued cuts it short */
         int64_t left_ms = hb_deadline_left_ms(until);
-        const struct timespec wait = {
-            left_ms / 1000, (left_ms % 1000) * 1000000,
-        };
+        struct timespec wait;
 
+        if (left_ms > EVENTS_POLL_MS && job_events_wait(l)) {
+            left_ms = EVENTS_POLL_MS;
+        }
+        wait = (struct timespec){left_ms / 1000, (left_ms % 1000) * 1000000};
         signo = sigtimedwait(&ends, NULL, &wait);
-    } while (signo < 0 && errno == EINTR);
+    } while (signo < 0 &&
+             (errno == EINTR || hb_deadline_left_ms(until) > 0));
     job_signals_hold(SIG_UNBLOCK);
     return signo > 0 ? signo : 0;
 }

@@ -3,8 +3,9 @@
 
 /* --events: one JSON object per line for every change of state, to a file or
  * to an inherited descriptor. A reader that does not read is not waited for:
- * lines queue here up to a limit, then whole lines are left out and counted
- * in the next one that fits ("dropped"). */
+ * lines queue here up to a limit, and go out as it reads on; beyond the limit
+ * whole lines are left out and counted in the next one that fits
+ * ("dropped"). */
 #include "config.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@
 struct job_events {
     const char *target; /* as the option says */
     int fd;
+    struct event *writable; /* of the present life's loop; or NULL */
     struct hb_buf queue;
     struct hb_str line;
     struct hb_json json;
@@ -80,26 +82,12 @@ static int open_target(const char *target, int *fd_out,
     return 0;
 }
 
-int job_events_open(struct job *j, struct hpcboot_error *err)
+static void forget_loop(struct job_events *e)
 {
-    struct job_events *e;
-    int fd = -1, rc;
-
-    j->events = j->lives->events;
-    if (j->opt->events == NULL || j->events != NULL) {
-        return 0;
+    if (e->writable != NULL) {
+        event_free(e->writable);
+        e->writable = NULL;
     }
-    rc = open_target(j->opt->events, &fd, err);
-    if (rc < 0) {
-        return rc;
-    }
-    signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error of write */
-    e = hb_xcalloc(1, sizeof *e);
-    e->fd = fd;
-    hb_buf_init(&e->queue, QUEUE_MAX);
-    e->target = j->opt->events;
-    j->events = j->lives->events = e;
-    return 0;
 }
 
 static void write_queue(struct job_events *e)
@@ -118,6 +106,7 @@ static void write_queue(struct job_events *e)
         if (put < 0) {
             hb_log(HB_WARN, "--events %s: %s; no further events are written",
                    e->target, strerror(errno));
+            forget_loop(e);
             hb_fd_close(&e->fd);
             hb_buf_clear(&e->queue);
             return;
@@ -126,7 +115,54 @@ static void write_queue(struct job_events *e)
     }
     if (hb_buf_left(&e->queue) == 0) {
         hb_buf_clear(&e->queue);
+    } else if (e->writable != NULL) {
+        event_add(e->writable, NULL);
     }
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    write_queue(arg);
+}
+
+/* A file cannot be watched, and never makes a line wait. */
+static int watch(struct job_events *e, struct event_base *base,
+                 struct hpcboot_error *err)
+{
+    if (base == NULL || e->fd < 0 || e->writable != NULL) {
+        return 0;
+    }
+    e->writable = event_new(base, e->fd, EV_WRITE, on_writable, e);
+    if (e->writable == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
+    }
+    write_queue(e);
+    return 0;
+}
+
+int job_events_open(struct job *j, struct hpcboot_error *err)
+{
+    struct job_events *e;
+    int fd = -1, rc;
+
+    j->events = j->lives->events;
+    if (j->opt->events == NULL) {
+        return 0;
+    }
+    if (j->events != NULL) {
+        return watch(j->events, j->base, err);
+    }
+    rc = open_target(j->opt->events, &fd, err);
+    if (rc < 0) {
+        return rc;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error of write */
+    e = hb_xcalloc(1, sizeof *e);
+    e->fd = fd;
+    hb_buf_init(&e->queue, QUEUE_MAX);
+    e->target = j->opt->events;
+    j->events = j->lives->events = e;
+    return watch(e, j->base, err);
 }
 
 struct hb_json *job_event(struct job *j, const char *name)
@@ -247,6 +283,24 @@ void job_event_ending(struct job *j, uint32_t grace_ms, const char *why)
         hb_json_str(js, "why", why);
         job_event_end(j);
     }
+}
+
+void job_events_leave(struct job *j)
+{
+    if (j->events != NULL) {
+        forget_loop(j->events);
+    }
+}
+
+int job_events_wait(const struct hb_lives *l)
+{
+    struct job_events *e = l->events;
+
+    if (e == NULL || e->fd < 0) {
+        return 0;
+    }
+    write_queue(e);
+    return hb_buf_left(&e->queue) > 0;
 }
 
 void job_events_close(struct hb_lives *l)

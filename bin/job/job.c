@@ -348,6 +348,7 @@ static void destroy(struct job *j)
     job_ancestry_end(j);
     job_metrics_close(j);
     hb_boot_settle();
+    job_events_leave(j);
     if (j->base != NULL) {
         event_base_free(j->base);
     }

@@ -559,6 +559,8 @@ void job_event_rank_text(struct job_host *h, const char *name, uint32_t rank,
 void job_event_begin(struct job *j);
 void job_event_run(struct job *j);
 void job_event_ending(struct job *j, uint32_t grace_ms, const char *why);
+void job_events_leave(struct job *j); /* its loop ends, others may follow */
+int job_events_wait(const struct hb_lives *l); /* some lines, for the reader */
 void job_events_close(struct hb_lives *l);
 
 /* metrics.c */

@@ -95,6 +95,63 @@ for line in open("e"):
     says 'warning: --events fd:9: Broken pipe; no further events are written'
 }
 
+# late_reader: of the pipe ./events, with room for a part of what comes at once,
+# as $reader. It reads when there is a file ./go, and shows ./got.
+late_reader() {
+    need python3
+    mkfifo events
+    cat > reader.py <<'END'
+import fcntl, os, time
+f = os.open("events", os.O_RDWR)
+fcntl.fcntl(f, 1031, 4096)  # F_SETPIPE_SZ
+open("ready", "w")
+while not os.path.exists("go"): time.sleep(0.01)
+got = b""
+while b'"event":"job_end"' not in got:
+    got += os.read(f, 65536)
+    open("got", "wb").write(got)
+END
+    timeout -s KILL "$HB_LIMIT" python3 reader.py 3>&- &
+    reader=$!
+    wait_until test -e ready
+}
+got_events() { # NAME HOW-MANY
+    [ "$(grep -cs "\"event\":\"$1\"" got)" = "$2" ]
+}
+
+@test "--events: a reader that comes back gets the rest while nothing happens" {
+    local missed=0
+    late_reader
+    hb --events events --pmi none --oversubscribe -n 48 sh -c \
+        'echo runs; until [ -e over ]; do sleep 0.1; done' > out 2> err &
+    job=$!
+    wait_until lines_in out 48
+    : > go
+    wait_until got_events rank_started 48 || missed=1
+    : > over
+    ends $job
+    ended_with 0
+    [ $missed = 0 ]
+    wait $reader
+}
+
+@test "--events: a reader that comes back between two lives" {
+    local missed=0
+    late_reader
+    timeout -s KILL "$HB_LIMIT" "$hbrun" --events events --pmi none \
+        --oversubscribe --on-failure restart-job --restart-delay 1h -n 48 \
+        false 2> err &
+    job=$!
+    wait_until grep -q 'started again' err
+    : > go
+    wait_until got_events job_restart 1 || missed=1
+    kill -TERM "$(pgrep -P "$job")"
+    ends $job
+    ended_with 143
+    [ $missed = 0 ]
+    wait $reader
+}
+
 @test "--report-timing: a row for each phase, with the slowest hosts" {
     run hb "${two[@]}" --report-timing echo x
     ended_with 0

@@ -529,7 +529,7 @@ static void tell_job_end(struct job *j)
     if (js != NULL) {
         hb_json_int(js, "status", j->verdict.status);
         hb_json_real(js, "seconds",
-                     (double)(hb_now_ns() - j->begun_ns) / 1e9);
+                     (double)(hb_now_ns() - j->lives->hbrun_ns) / 1e9);
         hb_json_str(js, "why", j->verdict.text);
         job_event_end(j);
     }
@@ -577,5 +577,6 @@ int job_lives_no_more(struct job *j, enum hb_cause_kind kind, int code,
     hb_verdict_add(&j->verdict, &cause);
     tell_job_end(j);
     speak_verdict(j);
+    job_metrics_last(j);
     return j->verdict.status;
 }

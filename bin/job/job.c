@@ -346,7 +346,7 @@ static void destroy(struct job *j)
     job_route_close(j);
     job_spawns_close(j);
     job_ancestry_end(j);
-    job_metrics_close(j);
+    job_metrics_leave(j);
     hb_boot_settle();
     job_events_leave(j);
     if (j->base != NULL) {
@@ -458,11 +458,12 @@ static int run(struct job *j)
     job_probe_last(j);
     job_report_timing(j);
     if (job_again(j)) {
+        job_metrics_write(j, JOB_CONNECTING);
         return LIVES_AGAIN;
     }
     job_signals_hold(SIG_UNBLOCK);
     job_final_words(j);
-    job_metrics_last(j);
+    job_metrics_write(j, JOB_OVER);
     return j->verdict.status;
 }
 
@@ -481,7 +482,9 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
                 struct job_ancestry *ancestry, struct hb_doctor_report *report)
 {
     struct job_framework *framework = NULL; /* found in the first life */
-    struct hb_lives lives = {0};
+    struct hb_lives lives = {
+        .hbrun_ns = hb_now_ns(), .hbrun_wall_ns = hb_wall_ns(),
+    };
     int status = LIVES_AGAIN;
 
     job_signals_begin(opt, only_wait);
@@ -504,6 +507,7 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
     }
     job_framework_destroy(framework);
     job_events_close(&lives);
+    job_metrics_close(&lives);
     hb_lives_clear(&lives);
     return status;
 }

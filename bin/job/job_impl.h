@@ -207,7 +207,7 @@ struct job {
     int64_t wait_ms, wait_begun_ns, wait_until_ns; /* wait_ms 0: one try */
     int wait_over, waiting_said;
     struct job_tally shown;
-    int64_t begun_ns, gathered_ns, ordered_ns; /* hbrun, its gang, the ranks */
+    int64_t begun_ns, gathered_ns, ordered_ns; /* this life, its gang, ranks */
     int64_t say_from_ns;
     struct job_reasons reasons; /* .ask NULL: nobody knows more */
     struct hb_secret session; /* made for this job; lets it in again */
@@ -565,8 +565,11 @@ void job_events_close(struct hb_lives *l);
 
 /* metrics.c */
 int job_metrics_open(struct job *j, struct hpcboot_error *err);
-void job_metrics_last(struct job *j); /* the job is over */
-void job_metrics_close(struct job *j);
+void job_metrics_write(struct job *j, enum job_phase phase); /* ahead of time */
+/* The job is over, and of j there is no more than its verdict. */
+void job_metrics_last(const struct job *j);
+void job_metrics_leave(struct job *j); /* its loop ends, others may follow */
+void job_metrics_close(struct hb_lives *l);
 
 /* report.c */
 void job_explain(struct job *j);

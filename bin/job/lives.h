@@ -50,6 +50,7 @@ struct hb_lives {
     uint32_t failures;     /* that were the reason of one */
     uint32_t told;         /* 1: the next life was, and restarts counts it */
     int64_t delay_ms;      /* before the next life */
+    int64_t hbrun_ns, hbrun_wall_ns; /* hbrun was started, by both clocks */
     int64_t begun_ns;      /* the first life's ranks were started; or 0 */
     int64_t stdin_start;   /* where a file was read from; -1: it is none */
     struct hb_strv lost;   /* hosts that were lost, and not seen since */
@@ -61,6 +62,7 @@ struct hb_lives {
     uint32_t n_formers;
     uint32_t *np;          /* ranks of each program; NULL: not known yet */
     void *events;          /* of bin/job/events.c: one file for all lives */
+    void *metrics;         /* of bin/job/metrics.c, as well */
 };
 void hb_lives_clear(struct hb_lives *l);
 

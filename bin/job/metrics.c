@@ -3,8 +3,9 @@
 
 /* --metrics: what a job is doing, in the text format of Prometheus, for its
  * node exporter's collector of text files or any other reader. The file is
- * written anew when the job begins, every ten seconds, and at its end; a reader
- * sees the old one or the new one, never a part. */
+ * written anew when the job begins, every ten seconds, when a life of it ends,
+ * and at its end; a reader sees the old one or the new one, never a part. A job
+ * that ends between two lives leaves what the last one had. */
 #include "config.h"
 
 #include <errno.h>
@@ -26,9 +27,9 @@
 #define PERIOD_MS 10000 /* more often than anybody collects them */
 
 struct job_metrics {
-    struct event *timer;
+    struct event *timer; /* of the present life's loop; or NULL */
     char *path, *fresh; /* the file, and the next one beside it */
-    int64_t wall_ns;    /* when the job began */
+    struct hb_str life; /* what was written last of its hosts and ranks */
     int ill;            /* it cannot be written, which was said */
 };
 
@@ -63,7 +64,8 @@ static void put_info(const struct job *j, struct hb_str *o)
                 hb_pm_family_name(j->family.family));
 }
 
-static void put_times(const struct job *j, struct hb_str *o)
+static void put_times(const struct job *j, enum job_phase phase,
+                      struct hb_str *o)
 {
     static const char *const phases[] = {
         [JOB_CONNECTING] = "connecting", [JOB_RUNNING] = "running",
@@ -73,16 +75,16 @@ static void put_times(const struct job *j, struct hb_str *o)
     family(o, "hpcboot_job_start_time_seconds", "gauge",
            "When hbrun was started, in seconds since 1970.");
     hb_str_putf(o, "hpcboot_job_start_time_seconds %.3f\n",
-                (double)j->metrics->wall_ns / 1e9);
+                (double)j->lives->hbrun_wall_ns / 1e9);
     family(o, "hpcboot_job_duration_seconds", "gauge",
            "How long the job has been there.");
     hb_str_putf(o, "hpcboot_job_duration_seconds %.3f\n",
-                (double)(hb_now_ns() - j->begun_ns) / 1e9);
+                (double)(hb_now_ns() - j->lives->hbrun_ns) / 1e9);
     family(o, "hpcboot_job_phase", "gauge",
            "1 for what the job is at, 0 for all else.");
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
         hb_str_putf(o, "hpcboot_job_phase{phase=\"%s\"} %d\n", phases[i],
-                    (size_t)j->phase == i);
+                    (size_t)phase == i);
     }
     family(o, "hpcboot_job_exit_status", "gauge",
            "Exit status of the job as far as it is known.");
@@ -178,10 +180,9 @@ static void put_phase(const struct job *j, enum hb_phase phase,
     hb_str_destroy(&name);
 }
 
-static void put_all(const struct job *j, struct hb_str *o)
+static void put_life(const struct job *j, struct hb_str *o)
 {
     put_info(j, o);
-    put_times(j, o);
     put_hosts(j, o);
     put_ranks(j, o);
     family(o, "hpcboot_host_phase_seconds", "summary",
@@ -217,40 +218,60 @@ static int write_file(struct job_metrics *m, const struct hb_str *text,
     return rc;
 }
 
-static int write_all(struct job *j, struct hpcboot_error *err)
+static int write_all(const struct job *j, enum job_phase phase,
+                     struct hpcboot_error *err)
 {
+    struct job_metrics *m = j->lives->metrics;
     struct hb_str text = HB_STR_INIT;
     int rc;
 
-    put_all(j, &text);
-    rc = write_file(j->metrics, &text, err);
+    put_times(j, phase, &text);
+    hb_str_putn(&text, m->life.s, m->life.len);
+    rc = write_file(m, &text, err);
     hb_str_destroy(&text);
     return rc;
 }
 
 /* A disk that is full for a while is no reason to end a job. */
-static void note_outcome(struct job *j, int rc,
+static void note_outcome(struct job_metrics *m, int rc,
                          const struct hpcboot_error *err)
 {
-    if (rc < 0 && !j->metrics->ill) {
+    if (rc < 0 && !m->ill) {
         hb_log(HB_WARN, "%s; the metrics stay as they were", err->text);
     }
-    j->metrics->ill = rc < 0;
+    m->ill = rc < 0;
 }
 
-static void write_again(struct job *j)
+static void take_life(struct job *j)
+{
+    hb_str_destroy(&j->metrics->life);
+    put_life(j, &j->metrics->life);
+}
+
+void job_metrics_write(struct job *j, enum job_phase phase)
 {
     struct hpcboot_error err = {0};
-    int rc = write_all(j, &err);
 
-    note_outcome(j, rc, &err);
+    if (j->metrics != NULL) {
+        take_life(j);
+        note_outcome(j->metrics, write_all(j, phase, &err), &err);
+    }
+}
+
+void job_metrics_last(const struct job *j)
+{
+    struct hpcboot_error err = {0};
+
+    if (j->lives->metrics != NULL) {
+        note_outcome(j->lives->metrics, write_all(j, JOB_OVER, &err), &err);
+    }
 }
 
 static void on_time(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
 
-    write_again(j);
+    job_metrics_write(j, j->phase);
     arm_ms(j->metrics->timer, PERIOD_MS);
 }
 
@@ -279,56 +300,69 @@ static char *regular_target(const char *path, struct hpcboot_error *err)
     return target != NULL ? target : hb_xstrdup(path);
 }
 
-int job_metrics_open(struct job *j, struct hpcboot_error *err)
+static int make(struct job *j, struct hpcboot_error *err)
 {
     struct job_metrics *m;
-    char *path;
-    int rc;
+    char *path = regular_target(j->opt->metrics, err);
+
+    if (path == NULL) {
+        return HPCBOOT_ERR_USAGE;
+    }
+    m = j->lives->metrics = hb_xcalloc(1, sizeof *m);
+    m->path = path;
+    /* A name that collectors of *.prom do not take for a file of theirs. */
+    m->fresh = hb_xasprintf("%s.%ld", m->path, (long)getpid());
+    return 0;
+}
+
+/* That there can be no file at that place is a mistake in the first life, and
+ * has come about in another one. */
+int job_metrics_open(struct job *j, struct hpcboot_error *err)
+{
+    int is_first = j->lives->metrics == NULL, rc = 0;
 
     if (j->opt->metrics == NULL) {
         return 0;
     }
-    path = regular_target(j->opt->metrics, err);
-    if (path == NULL) {
-        return HPCBOOT_ERR_USAGE;
+    if (is_first) {
+        rc = make(j, err);
     }
-    m = j->metrics = hb_xcalloc(1, sizeof *m);
-    m->path = path;
-    /* A name that collectors of *.prom do not take for a file of theirs. */
-    m->fresh = hb_xasprintf("%s.%ld", m->path, (long)getpid());
-    m->wall_ns = hb_wall_ns() - (hb_now_ns() - j->begun_ns);
-    m->timer = evtimer_new(j->base, on_time, j);
-    if (m->timer == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
-    }
-    arm_ms(m->timer, PERIOD_MS);
-    rc = write_all(j, err);
-    if (rc == HPCBOOT_ERR_USAGE) {
+    if (rc < 0) {
         return rc;
     }
-    note_outcome(j, rc, err);
+    j->metrics = j->lives->metrics;
+    j->metrics->timer = evtimer_new(j->base, on_time, j);
+    if (j->metrics->timer == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
+    }
+    arm_ms(j->metrics->timer, PERIOD_MS);
+    take_life(j);
+    rc = write_all(j, j->phase, err);
+    if (is_first && rc == HPCBOOT_ERR_USAGE) {
+        return rc;
+    }
+    note_outcome(j->metrics, rc, err);
     return 0;
 }
 
-void job_metrics_close(struct job *j)
+void job_metrics_leave(struct job *j)
 {
-    struct job_metrics *m = j->metrics;
+    if (j->metrics != NULL && j->metrics->timer != NULL) {
+        event_free(j->metrics->timer);
+        j->metrics->timer = NULL;
+    }
+}
+
+void job_metrics_close(struct hb_lives *l)
+{
+    struct job_metrics *m = l->metrics;
 
     if (m == NULL) {
         return;
     }
-    if (m->timer != NULL) {
-        event_free(m->timer);
-    }
+    hb_str_destroy(&m->life);
     free(m->path);
     free(m->fresh);
     free(m);
-    j->metrics = NULL;
-}
-
-void job_metrics_last(struct job *j)
-{
-    if (j->metrics != NULL) {
-        write_again(j);
-    }
+    l->metrics = NULL;
 }

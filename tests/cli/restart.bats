@@ -79,6 +79,45 @@ ends_events() {
     ends_events 143
 }
 
+@test "told to end while it waits for the next life: the metrics have an end" {
+    timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure restart-job \
+        --restart-delay 1h --metrics m -n 1 false 2> err &
+    pid=$!
+    wait_until grep -q 'started again' err
+    wait_until grep -qx 'hpcboot_ranks{state="ended"} 1' m
+    wait_until grep -qx 'hpcboot_job_phase{phase="connecting"} 1' m
+    kill -TERM "$(pgrep -P "$pid")"
+    ends $pid
+    ended_with 143
+    output=$(cat m)
+    says '^hpcboot_job_phase\{phase="running"\} 0$'
+    says '^hpcboot_job_phase\{phase="over"\} 1$'
+    says '^hpcboot_job_exit_status 143$'
+    says '^hpcboot_ranks\{state="ended"\} 1$'
+    says '^hpcboot_job_info\{id="hpcboot-[^"]*",.*source=".+"'
+}
+
+@test "the job's own time, in metrics and events, is that of all lives" {
+    need python3
+    # shellcheck disable=SC2016
+    run hb --on-failure restart-job --restart-delay 500ms --metrics m \
+        --events events -n 1 bash -c \
+        'cp m "m.$HPCBOOT_RESTART"; [ "$HPCBOOT_RESTART" = 1 ]'
+    ended_with 0
+    cat > compare.py <<'END'
+import json
+def value(name, of):
+    return float(next(l.split()[1] for l in open(of) if l.startswith(name + " ")))
+starts = {value("hpcboot_job_start_time_seconds", of) for of in ("m.0", "m.1", "m")}
+assert len(starts) == 1, starts
+events = [json.loads(line) for line in open("events")]
+lasted = 0.9 * (events[-1]["time"] - events[0]["time"])
+assert events[-1]["seconds"] > lasted, events[-1]
+assert value("hpcboot_job_duration_seconds", "m") > lasted
+END
+    python3 compare.py
+}
+
 @test "a life that cannot be planned: the events have an end" {
     echo localhost > hosts
     run again --hostfile hosts --events events -n 1 sh -c 'rm hosts; exit 3'

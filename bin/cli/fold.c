@@ -4,7 +4,8 @@
 /* A traceback begins with "Traceback (most recent call last):", goes on with
  * lines that are indented, and ends with one that is not: the exception. After
  * it another one may follow that was caused by it, with a sentence between.
- * PyTorch puts "[rank3]: " before each of these lines. */
+ * PyTorch puts "[rank3]: " before each of these lines. A program may log what
+ * it has handled: where there is no room for all, older ones are forgotten. */
 #include "config.h"
 
 #include "bin/cli/fold.h"
@@ -19,13 +20,14 @@
 #define SHOWN_RANKS 8u        /* that are named in one line */
 #define NOBODY UINT32_MAX
 
-enum state { OUTSIDE, INSIDE, BEHIND };
+enum state { OUTSIDE, INSIDE, BEHIND, LINKED };
 
 struct rank_fold {
     enum state state;
     int mid;         /* the line goes on in the next piece */
     int held;        /* and is kept back */
     struct hb_str text;
+    size_t from;     /* where the present traceback begins, and its causes */
     char *last;      /* the exception's line */
 };
 
@@ -96,6 +98,9 @@ static int step(struct rank_fold *r, const char *line, size_t len)
 {
     line = bare(line, &len);
     if (begins(line, len, "Traceback (most recent call last)")) {
+        if (r->state != LINKED) {
+            r->from = r->text.len;
+        }
         r->state = INSIDE;
         return 1;
     }
@@ -107,8 +112,13 @@ static int step(struct rank_fold *r, const char *line, size_t len)
         }
         return 1;
     case BEHIND:
-        if (len == 0 || begins(line, len, "During handling of the above") ||
+    case LINKED:
+        if (begins(line, len, "During handling of the above") ||
             begins(line, len, "The above exception was the direct")) {
+            r->state = LINKED;
+            return 1;
+        }
+        if (len == 0) {
             return 1;
         }
         r->state = OUTSIDE;
@@ -118,10 +128,29 @@ static int step(struct rank_fold *r, const char *line, size_t len)
     }
 }
 
+static int has_room(const struct hb_fold *f, const struct rank_fold *r,
+                    size_t len)
+{
+    return r->text.len + len <= KEPT_MAX && f->total + len <= TOTAL_MAX;
+}
+
+static void forget_older(struct hb_fold *f, struct rank_fold *r)
+{
+    if (r->from > 0) {
+        r->text.len -= r->from;
+        memmove(r->text.s, r->text.s + r->from, r->text.len + 1);
+        f->total -= r->from;
+        r->from = 0;
+    }
+}
+
 static void keep(struct hb_fold *f, struct rank_fold *r, const char *data,
                  size_t len)
 {
-    if (r->text.len + len <= KEPT_MAX && f->total + len <= TOTAL_MAX) {
+    if (!has_room(f, r, len)) {
+        forget_older(f, r);
+    }
+    if (has_room(f, r, len)) {
         hb_str_putn(&r->text, data, len);
         f->total += len;
     }

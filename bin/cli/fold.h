@@ -11,7 +11,8 @@
 
 /* Python tracebacks of many ranks. The first rank that shows one is let
  * through; those of the others are kept back, because they mostly say that the
- * first one is gone. What is kept is bounded; no I/O. */
+ * first one is gone. What is kept is bounded, of each rank the last one first;
+ * no I/O. */
 struct hb_fold;
 
 void hb_fold_create(struct hb_fold **out, uint32_t n_ranks);

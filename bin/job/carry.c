@@ -178,7 +178,7 @@ int job_carry_output(struct job_host *h, const struct hb_msg_output *m,
 /* What was folded away, once all have ended. */
 void job_carry_tell_folded(struct job *j)
 {
-    enum hb_log_level level = j->verdict.kind == HB_CAUSE_NONE ? HB_DEBUG
+    enum hb_log_level level = j->verdict.kind == HB_CAUSE_NONE ? HB_WARN
                                                                : HB_ERROR;
     struct hb_strv lines = HB_STRV_INIT;
     const char *text;

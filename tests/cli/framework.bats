@@ -892,6 +892,27 @@ END
     [ "$(grep -c '^Traceback' <<< "$output")" -le 2 ]
 }
 
+@test "of tracebacks that a job outlives the last lines are shown, too" {
+    need python3
+    cat > t.py <<'END'
+import os, time, traceback
+rank = os.environ["RANK"]
+while rank == "1" and "ValueError" not in open("out").read(): time.sleep(0.01)
+try:
+    raise ValueError("of rank " + rank)
+except ValueError:
+    traceback.print_exc()
+END
+    status=0
+    hb --framework torch --oversubscribe -n 2 python3 t.py \
+        > out 2>&1 || status=$?
+    output=$(cat out)
+    ended_with 0
+    says '^ValueError: of rank 0$'
+    says '^hbrun: warning: also rank 1: ValueError: of rank 1$'
+    [ "$(grep -c '^Traceback' <<< "$output")" = 1 ]
+}
+
 @test "ranks that never met are told of" {
     run hb --framework torch --oversubscribe -n 2 true
     ended_with 0

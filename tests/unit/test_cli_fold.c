@@ -115,6 +115,47 @@ static void what_is_kept_is_bounded(void **state)
     hb_str_destroy(&shown);
 }
 
+static void logs_handled(struct hb_fold *f, uint32_t rank)
+{
+    struct hb_str one = HB_STR_INIT;
+
+    hb_str_put(&one, "Traceback (most recent call last):\n");
+    while (one.len < 2048) {
+        hb_str_put(&one, "  File \"t.py\", line 1, in <module>\n");
+    }
+    hb_str_put(&one, "KeyError: handled\n");
+    shows(f, rank, one.s, "");
+    hb_str_destroy(&one);
+}
+
+static void has_kept(const struct hb_fold *f, uint32_t rank, const char *end)
+{
+    const char *text = hb_fold_text(f, rank);
+    size_t len = strlen(text);
+
+    assert_true(len <= 32u << 10);
+    assert_true(len >= strlen(end));
+    assert_string_equal(text + len - strlen(end), end);
+}
+
+static void the_last_one_is_kept_whole(void **state)
+{
+    static const char chain[] = TRACE("KeyError: 1") "\nThe above exception "
+        "was the direct cause of the following exception:\n\n" TRACE("E: 2");
+
+    shows(*state, 0, TRACE("E"), TRACE("E"));
+    for (int n = 1; n < 40; n++) {
+        logs_handled(*state, 1);
+        shows(*state, 1, "words\n" TRACE("ValueError: the end"), "words\n");
+        has_kept(*state, 1, TRACE("ValueError: the end"));
+    }
+    for (int n = 1; n < 40; n++) {
+        logs_handled(*state, 2);
+        shows(*state, 2, chain, "");
+        has_kept(*state, 2, chain);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void)
@@ -125,6 +166,7 @@ int main(void)
         TEST(chained_and_prefixed_tracebacks),
         TEST(equal_ends_are_one_line),
         TEST(what_is_kept_is_bounded),
+        TEST(the_last_one_is_kept_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

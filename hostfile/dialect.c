@@ -68,21 +68,32 @@ static int has_count(char *line)
     return hb_host_word_cut(line, &word, &at) == NULL && word.slots != NULL;
 }
 
-const struct hb_form *hb_form_guess(const char *text, size_t len)
+/* 1 when one of the first `most` entries is HOST:N. */
+static int any_has_count(const char *text, size_t len, size_t most)
 {
-    const struct hb_form *found = &hb_form_openmpi;
     struct hb_lines lines;
+    int found = 0;
 
     hb_lines_begin(&lines, "", text, len);
-    while (hb_lines_next(&lines, NULL) > 0) {
+    while (!found && most > 0 && hb_lines_next(&lines, NULL) > 0) {
         const char *first = lines.line + strspn(lines.line, " \t");
         if (*first != '\0' && *first != '#') {
-            found = has_count(lines.line) ? &hb_form_hydra : found;
-            break;
+            found = has_count(lines.line);
+            most--;
         }
     }
     hb_lines_end(&lines);
     return found;
+}
+
+const struct hb_form *hb_form_guess(const char *text, size_t len)
+{
+    return any_has_count(text, len, 1) ? &hb_form_hydra : &hb_form_openmpi;
+}
+
+int hb_form_any_count(const char *text, size_t len)
+{
+    return any_has_count(text, len, SIZE_MAX);
 }
 
 static int has(const struct hb_host *h, int what)

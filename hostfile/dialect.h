@@ -29,6 +29,8 @@ const struct hb_form *hb_form_find(const char *name); /* NULL: none */
 const struct hb_form *const *hb_forms(void);
 /* What a file looks like: the Open MPI form, unless it begins with HOST:N. */
 const struct hb_form *hb_form_guess(const char *text, size_t len);
+/* 1 when any entry of the text is HOST:N. */
+int hb_form_any_count(const char *text, size_t len);
 
 int hb_form_parse(const struct hb_form *d, const char *path,
                      const char *text, size_t len, struct hb_gang *out,

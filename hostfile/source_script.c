@@ -2,9 +2,10 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* The script of --discover-hosts, as elastic launchers know it: it prints the
- * hosts that are there now, a line each, "host" or "host:slots". It was named,
- * so whatever is wrong with it is an error. That there are none is not wrong
- * where the caller knows how many it needs: it may ask again. */
+ * hosts that are there now, a line each, "host" or "host:slots", each line as
+ * it likes. It was named, so whatever is wrong with it is an error. That there
+ * are none is not wrong where the caller knows how many it needs: it may ask
+ * again. */
 
 #include "config.h"
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "hostfile/command.h"
+#include "hostfile/dialect.h"
 #include "hostfile/source.h"
 #include "lib/base/str.h"
 
@@ -36,6 +38,19 @@ static int output_of(const struct hb_gang_request *req, char **text_out,
     }
     free(here);
     return rc;
+}
+
+/* A host without a count is one whose slots are asked for elsewhere, whatever
+ * stands in the other lines; in a file of Hydra's it would have one. */
+static int parse(const char *name, const char *text, size_t len,
+                 struct hb_gang *out, struct hpcboot_error *err)
+{
+    struct hb_form counts = hb_form_hydra;
+
+    counts.tally = HB_TALLY_REPEATED;
+    return hb_form_any_count(text, len)
+               ? hb_form_parse(&counts, name, text, len, out, err)
+               : hb_hostfile_parse(NULL, name, text, len, out, err);
 }
 
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
@@ -64,7 +79,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                        "--discover-hosts: %s has printed no host, as HOST or "
                        "HOST:SLOTS", req->discover);
     }
-    rc = hb_hostfile_parse(NULL, req->discover, text, len, out, err);
+    rc = parse(req->discover, text, len, out, err);
     free(text);
     if (rc < 0) {
         return rc;

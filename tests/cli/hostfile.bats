@@ -120,6 +120,20 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     says '1 of 1 host ready'
 }
 
+@test "hostfile: a script may count the slots of some hosts and not of others" {
+    for lines in 'a\nb:4' 'b:4\na'; do
+        printf '#!/bin/sh\nprintf "%s\\n"\n' "$lines" > script
+        chmod +x script
+        run hpcboot hostfile --discover-hosts ./script
+        ended_with 0
+        [ "$(sort <<< "$output")" = "a"$'\n'"b slots=4" ]
+        run hb --discover-hosts ./script --default-slots 2 --dry-run true
+        ended_with 0
+        says '^host a: slots 2 '
+        says '^host b: slots 4 '
+    done
+}
+
 @test "hostfile: --from is the form of a file" {
     run hpcboot hostfile -H a --from pbs
     ended_with 2

@@ -27,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "hostfile/k8s_cut.h"
 #include "hostfile/k8s_http.h"
@@ -90,25 +89,13 @@ static int give_up(struct hb_k8s *k)
     return k->failed;
 }
 
-/* Half to the whole of the pause, so that a gang does not ask in step. */
-static int64_t with_jitter(int64_t ms)
-{
-    uint32_t r = 0; /* it stays that where there is no randomness yet */
-
-    (void)!getrandom(&r, sizeof(r), GRND_NONBLOCK);
-    return ms / 2 + (int64_t)(r % (uint64_t)(ms / 2 + 1));
-}
-
 static void try_later(struct hb_k8s *k, int64_t said_ms)
 {
     int64_t ms = RETRY_FIRST_MS << (k->tries < 8 ? k->tries : 8);
 
-    ms = with_jitter(ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
-    if (said_ms > ms) {
-        ms = said_ms < RETRY_SAID_MAX_MS ? said_ms : RETRY_SAID_MAX_MS;
-    }
     k->tries++;
-    hb_http_alarm(k->http, ms);
+    hb_http_alarm(k->http, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS,
+                  said_ms < RETRY_SAID_MAX_MS ? said_ms : RETRY_SAID_MAX_MS);
 }
 
 static void told(struct hb_k8s *k, const struct hb_k8s_pod *before,
@@ -397,6 +384,14 @@ static int is_passing(struct hb_k8s *k, int status)
            status == 504;
 }
 
+/* Was there a watch, however it ended (what stands between may cut each)? */
+static int has_watched(const struct hb_k8s *k,
+                       const struct hb_http_result *result)
+{
+    return k->phase == WATCHING && result->status == 200 &&
+           hb_now_ms() - k->watch_began_ms >= WATCH_MIN_MS;
+}
+
 static void on_status(struct hb_k8s *k, const struct hb_http_result *result)
 {
     if (result->status == 200) {
@@ -407,12 +402,11 @@ static void on_status(struct hb_k8s *k, const struct hb_http_result *result)
         k->tries = 0;
         k->trouble[0] = '\0';
         end_page(k);
-    } else if (result->status == 200
-               && hb_now_ms() - k->watch_began_ms < WATCH_MIN_MS) {
-        try_later(k, 0);
-    } else if (result->status == 200) {
+    } else if (has_watched(k, result)) {
         k->tries = 0;
         request(k);
+    } else if (result->status == 200) {
+        try_later(k, 0);
     } else if (result->status == 410) {
         k->expired += k->phase == LISTING;
         begin_list(k);
@@ -440,7 +434,9 @@ static void on_done(void *arg, const struct hb_http_result *result)
         break;
     case HB_HTTP_CUT:
         snprintf(k->trouble, sizeof(k->trouble), "%s", result->text);
-        if (k->phase == LISTING && k->more == NULL) {
+        if (has_watched(k, result)) {
+            k->tries = 0;
+        } else if (k->phase == LISTING && k->more == NULL) {
             begin_list(k);
         } else if (k->phase == LISTING) {
             /* What came of this page would come twice; the sort of the

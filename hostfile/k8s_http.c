@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -206,9 +207,13 @@ int hb_http_fd(const struct hb_http *h)
     return h->epoll_fd;
 }
 
-void hb_http_alarm(struct hb_http *h, int64_t ms)
+void hb_http_alarm(struct hb_http *h, int64_t ms, int64_t least_ms)
 {
-    set_timer(h->alarm_fd, ms);
+    uint32_t r = 0; /* it stays that where there is no randomness yet */
+
+    (void)!getrandom(&r, sizeof(r), GRND_NONBLOCK);
+    ms = ms / 2 + (int64_t)(r % (uint64_t)(ms / 2 + 1));
+    set_timer(h->alarm_fd, ms > least_ms ? ms : least_ms);
 }
 
 char *hb_http_escape(struct hb_http *h, const char *text)

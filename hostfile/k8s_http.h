@@ -38,8 +38,9 @@ int hb_http_fd(const struct hb_http *h);
  * way. `done` is called from a later step. */
 int hb_http_get(struct hb_http *h, const char *path, int only_metadata,
                 int64_t within_ms, struct hpcboot_error *err);
-/* Calls `alarm` from a step after so many milliseconds. */
-void hb_http_alarm(struct hb_http *h, int64_t ms);
+/* Calls `alarm` from a step after half to the whole of `ms`, so that a gang
+ * does not ask in step, and not before least_ms. */
+void hb_http_alarm(struct hb_http *h, int64_t ms, int64_t least_ms);
 /* Does what is ready. The user's functions may begin the next request. */
 void hb_http_step(struct hb_http *h);
 /* A text as part of a query; free() it. */

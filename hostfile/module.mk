@@ -135,7 +135,8 @@ tests_unit_test_gang_batch_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_batch_DEPENDENCIES = libhb.a libhbbin.a
 if HAVE_KUBERNETES
 kubernetes_tests = tests/unit/test_k8s_api tests/unit/test_k8s_gang \
-    tests/unit/test_k8s_follow tests/unit/test_k8s_reason
+    tests/unit/test_k8s_follow tests/unit/test_k8s_reason \
+    tests/unit/test_k8s_pause
 check_PROGRAMS += $(kubernetes_tests)
 TESTS += $(kubernetes_tests)
 # They answer as an API server does.
@@ -163,5 +164,11 @@ tests_unit_test_k8s_reason_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_reason_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_reason_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_reason_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_k8s_pause_SOURCES = tests/unit/test_k8s_pause.c \
+    %D%/k8s_cut.c %D%/k8s_json.c %D%/k8s_thing.c
+tests_unit_test_k8s_pause_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(JANSSON_CFLAGS)
+tests_unit_test_k8s_pause_LDADD = libhbbin.a libhb.a $(CMOCKA_LIBS) \
+    $(JANSSON_LIBS)
 endif
 endif

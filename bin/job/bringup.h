@@ -64,6 +64,7 @@ int job_wait_open(struct job *j, struct hpcboot_error *err);
 /* After a host has become ready or was given up: goes on, or ends the job, when
  * that decides it. */
 void job_wait_check(struct job *j);
+void job_wait_enough(struct job *j); /* a host is to be tried again */
 /* A try has failed with h->why and h->reason: milliseconds to the next one,
  * or -1 when there is none. */
 int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage);

@@ -66,6 +66,7 @@ void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
         host_close(h);
         h->state = HOST_IDLE;
         host_arm_ms(h, wait_ms);
+        job_wait_enough(h->job); /* it may have been ready, as all were */
     }
     start_more(h->job);
 }

@@ -24,6 +24,7 @@ static void note_loss(struct job_host *h, const struct hpcboot_error *err)
     host_set_why(h, err->text);
     hb_lives_note_former(h->job->lives, h->spec->name, h->token);
     h->seen = (uint8_t)job_route_sees(h);
+    h->examined = 0;
 }
 
 /* A host that had been ready is gone. After DONE that is how it should be. */

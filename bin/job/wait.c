@@ -307,8 +307,7 @@ static void begin(struct job *j, const struct job_tally *t)
     double s = (double)(hb_now_ns() - j->wait_begun_ns) / 1e9;
 
     event_del(j->verdict_timer);
-    event_del(j->wait_timer);
-    event_del(j->enough_timer);
+    event_del(j->enough_timer); /* the deadline stays: a host may be lost yet */
     missing_text(j, &missing);
     event_end(j, t, t->lost > 0 ? "part" : "all", hb_str_text(&missing));
     if (t->lost > 0) {
@@ -325,9 +324,19 @@ static void begin(struct job *j, const struct job_tally *t)
 /* Others that are on their way spare the job a change of its size. */
 static void wait_a_little(struct job *j, uint32_t ready)
 {
-    if (j->n_enough != ready) {
+    if (j->n_enough < ready || !evtimer_pending(j->enough_timer, NULL)) {
         j->n_enough = ready;
         arm_ms(j->enough_timer, ENOUGH_WAIT_MS);
+    }
+}
+
+void job_wait_enough(struct job *j)
+{
+    struct job_tally t;
+
+    job_tally(j, &t);
+    if (j->phase == JOB_CONNECTING && t.open > 0 && has_enough(j)) {
+        wait_a_little(j, t.ready);
     }
 }
 
@@ -402,11 +411,14 @@ static void stop_trying(struct job *j)
     job_wait_check(j);
 }
 
+/* Where all are there they are being asked, and the waiting is over. */
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
+    struct job_tally t;
 
-    if (j->phase == JOB_CONNECTING) {
+    job_tally(j, &t);
+    if (j->phase == JOB_CONNECTING && t.open > 0) {
         j->wait_over = 1;
         stop_trying(j);
     }

@@ -115,22 +115,6 @@ static void ask(struct job_host *h)
     hb_strv_destroy(&programs);
 }
 
-int job_examine(struct job *j)
-{
-    int asked = 0;
-
-    for (uint32_t i = 0; j->wiring != NULL && i < j->gang.n; i++) {
-        struct job_host *h = &j->hosts[i];
-
-        if (is_missing(h) && !h->examining) {
-            h->examining = 1;
-            ask(h);
-        }
-        asked |= is_missing(h);
-    }
-    return asked;
-}
-
 static int take_findings(struct job_host *h, const struct hb_msg_examined *m,
                          struct hpcboot_error *err)
 {
@@ -329,6 +313,30 @@ static void diagnose(struct job *j)
     }
 }
 
+/* Those that were asked may have been lost since, so that no answer is the
+ * last. */
+int job_examine(struct job *j)
+{
+    int asked = 0;
+
+    for (uint32_t i = 0; j->wiring != NULL && i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (is_missing(h) && !h->examining) {
+            h->examining = 1;
+            ask(h);
+        }
+        asked |= is_missing(h);
+    }
+    if (!asked && j->wiring != NULL && j->wiring->checks &&
+        !j->wiring->diagnosed) {
+        j->wiring->diagnosed = 1;
+        diagnose(j);
+        return 1;
+    }
+    return asked;
+}
+
 int job_examined(struct job_host *h, const struct hb_frame *f,
                  struct hpcboot_error *err)
 {
@@ -357,12 +365,7 @@ int job_examined(struct job_host *h, const struct hb_frame *f,
             return 0;
         }
     }
-    if (j->wiring->checks && !j->wiring->diagnosed) {
-        j->wiring->diagnosed = 1;
-        diagnose(j);
-    } else {
-        job_begin(j);
-    }
+    job_begin(j);
     return 0;
 }
 

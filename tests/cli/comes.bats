@@ -152,3 +152,30 @@ END
     job_ends
     ended_with 0
 }
+
+@test "a job that has enough hosts does not wait for one that is lost while all are asked" {
+    need python3
+    cat > way <<END
+#!/bin/sh
+host=\$1
+shift
+[ \$host = b ] || exec "\$@"
+[ ! -e lost ] || exit 1
+exec python3 $fakes/greedy_link.py EXAMINED 0 lost "\$@"
+END
+    chmod +x way
+    enough=(-H "a:1,b:1,c:1" --np 1:3 --on-failure continue --wait-hosts 600
+        --launch-with "$PWD/way %h")
+    run hb "${enough[@]}" --fabric tcp \
+        sh -c 'echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE"'
+    ended_with 0
+    says 'going on with 2 of 3 hosts'
+    says '^rank 0 of 2$'
+    says '^rank 1 of 2$'
+    [ -e lost ]
+    rm lost
+    run hb "${enough[@]}" --preflight nosuchprogram
+    ended_with 75
+    says 'preflight: program: .*: nosuchprogram is not found'
+    [ -e lost ]
+}

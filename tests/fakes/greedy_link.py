@@ -6,6 +6,7 @@ is carried, and the agent's first frame of a kind many times.
 
 usage: greedy_link.py KIND TIMES MARK COMMAND...
   KIND  a name of lib/wire/messages.def
+  TIMES 0: it is not said, and the way ends there
   MARK  a file that is made when all is said, or is heard no more
 """
 import os
@@ -62,6 +63,8 @@ def main():
                 break
             if struct.unpack(">H", buffer[4:6])[0] == kind:
                 repeat(buffer[:size], times, sys.argv[3])
+                if times == 0:
+                    os._exit(1)
                 kind = None
             say(buffer[:size])
             buffer = buffer[size:]

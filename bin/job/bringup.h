@@ -31,6 +31,8 @@ void host_send_welcome(struct job_host *h, uint32_t beat_ms);
 void job_connect_stop(struct job *j);
 /* Gives a host up: closes it and tells the events. */
 void host_forget(struct job_host *h);
+/* Its agent is there, and is none that can take part. */
+void host_refuse(struct job_host *h, const struct hpcboot_error *err);
 
 /* lost.c: it had been ready */
 void host_lost(struct job_host *h, const struct hpcboot_error *err);

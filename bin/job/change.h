@@ -66,6 +66,12 @@ int job_latecomer_unfit(struct job_host *h, const char *why);
 void job_latecomers_look(struct job *j);
 void job_latecomers_close(struct job *j);
 
+/* wiring.c: --fabric */
+/* Its agent is ready, and others run. 1: it was asked, and host_wired_late
+ * follows or the host is refused; 0: there is nothing to ask. */
+int job_wiring_joins(struct job_host *h);
+int job_wiring_asks(const struct job_host *h); /* its answer is on the way */
+
 /* respawn.c: a job that goes on */
 /* Tells the others, where they go on without them. */
 void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
@@ -89,6 +95,7 @@ void host_start_late(struct job_host *h, int64_t delay_ms);
 void job_rank_begins_anew(struct job *j, uint32_t rank); /* it has ended */
 void job_forget_ends(struct job *j, uint32_t node); /* of its ranks */
 void host_join_late(struct job_host *h);
+void host_wired_late(struct job_host *h); /* it has what --fabric wants */
 void host_begin_late(struct job_host *h); /* its ranks are ordered */
 void job_respawn_close(struct job *j);
 /* All that run, and the host itself, have the map from now on. why: its ranks

@@ -320,8 +320,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
            h->slots_origin);
 }
 
-/* What its agent has said first is not what one of ours says. */
-static void host_refuse(struct job_host *h, const struct hpcboot_error *err)
+void host_refuse(struct job_host *h, const struct hpcboot_error *err)
 {
     host_set_why(h, err->text);
     host_give_up(h);

@@ -212,7 +212,7 @@ static int64_t room_left(const struct job *j)
         const struct job_host *h = &j->hosts[i];
         uint32_t slots = job_ranks_of(h);
 
-        if (h->joins && h->state < HOST_READY) {
+        if (h->joins && (h->state < HOST_READY || job_wiring_asks(h))) {
             room -= slots > 0 ? slots : 1;
         }
     }

@@ -468,12 +468,19 @@ void host_begin_late(struct job_host *h)
     }
 }
 
-/* Its agent is ready, long after the others. */
-void host_join_late(struct job_host *h)
+void host_wired_late(struct job_host *h)
 {
     if (h->joins) {
         job_live_ready(h);
     } else if (!job_meeting_joins(h)) {
         host_begin_late(h);
+    }
+}
+
+/* Its agent is ready, long after the others. */
+void host_join_late(struct job_host *h)
+{
+    if (!job_wiring_joins(h)) {
+        host_wired_late(h);
     }
 }

@@ -7,8 +7,9 @@
  * names differ from host to host. When the ranks are placed, the hosts that
  * have some are brought to one set that all of them share, and each is told
  * its own names for it (WIRE), before the job itself: the host then gives each
- * rank a part of it, nearest first. Without --fabric nobody is asked, and no
- * variable of any library is touched. */
+ * rank a part of it, nearest first. A host that comes while others run is asked
+ * first of all: it takes part by what they have agreed upon, or not. Without
+ * --fabric nobody is asked, and no variable of any library is touched. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "bin/doctor/doctor.h"
 #include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/missing.h"
 #include "bin/job/traffic.h"
@@ -30,7 +32,8 @@
 struct job_wiring {
     struct hb_fabric_wish wish; /* NONE: nothing is to be chosen */
     struct hb_fabric *fabrics;  /* [host_entries] */
-    int told; /* what was settled for */
+    struct hb_fabric_terms terms; /* what was settled for */
+    int told;
     /* Of a doctor or a preflight: */
     int checks, diagnosed;
     struct hb_findings found;
@@ -80,6 +83,7 @@ void job_wiring_destroy(struct job *j)
         free(w->asked_ns);
         free(w->asked_wall_ns);
         hb_findings_destroy(&w->found);
+        hb_fabric_terms_destroy(&w->terms);
     }
     free(w);
 }
@@ -102,7 +106,7 @@ static void list_programs(const struct job *j, struct hb_strv *out)
     }
 }
 
-static void ask(struct job_host *h)
+static void ask(struct job_host *h, int checks)
 {
     struct job_wiring *w = h->job->wiring;
     struct hb_strv programs = HB_STRV_INIT;
@@ -110,7 +114,7 @@ static void ask(struct job_host *h)
     list_programs(h->job, &programs);
     w->asked_ns[h->index] = hb_now_ns();
     w->asked_wall_ns[h->index] = hb_wall_ns();
-    HOST_SEND(h, examine, .checks = (uint8_t)w->checks, .wdir = h->job->wdir,
+    HOST_SEND(h, examine, .checks = (uint8_t)checks, .wdir = h->job->wdir,
               .programs = hb_wire_strv_of(hb_strv_view(&programs)));
     hb_strv_destroy(&programs);
 }
@@ -324,7 +328,7 @@ int job_examine(struct job *j)
 
         if (is_missing(h) && !h->examining) {
             h->examining = 1;
-            ask(h);
+            ask(h, j->wiring->checks);
         }
         asked |= is_missing(h);
     }
@@ -337,6 +341,43 @@ int job_examine(struct job *j)
     return asked;
 }
 
+int job_wiring_joins(struct job_host *h)
+{
+    const struct job_wiring *w = h->job->wiring;
+
+    if (w == NULL || w->wish.kind == HB_FABRIC_NONE) {
+        return 0;
+    }
+    h->examining = 1;
+    ask(h, 0);
+    return 1;
+}
+
+int job_wiring_asks(const struct job_host *h)
+{
+    return h->late && h->state == HOST_READY && h->examining && !h->examined;
+}
+
+static void wire_late(struct job_host *h)
+{
+    struct job_wiring *w = h->job->wiring;
+    struct hb_fabric_plan plan;
+    struct hpcboot_error why = {0};
+
+    h->examined = 1;
+    if (hb_fabric_join(&w->terms, &w->wish, &w->fabrics[h->index], &plan,
+                       &why) < 0) {
+        hb_error_prefix(&why, why.code, "--fabric %s", h->job->opt->fabric);
+        h->reason = (struct hb_boot_reason){HB_WHY_OTHER, ""};
+        host_refuse(h, &why);
+        return;
+    }
+    send_wire(h, &plan, 0, 0);
+    h->wired = 1;
+    hb_fabric_plan_destroy(&plan);
+    host_wired_late(h);
+}
+
 int job_examined(struct job_host *h, const struct hb_frame *f,
                  struct hpcboot_error *err)
 {
@@ -345,8 +386,9 @@ int job_examined(struct job_host *h, const struct hb_frame *f,
     struct hb_buf view;
     int rc = hb_wire_get_examined(f, &m, err);
 
-    if (rc < 0 || j->phase != JOB_CONNECTING || j->wiring == NULL ||
-        h->examined) {
+    if (rc < 0 || j->wiring == NULL || h->examined ||
+        (j->phase != JOB_CONNECTING &&
+         !(j->phase == JOB_RUNNING && job_wiring_asks(h)))) {
         return rc;
     }
     hb_buf_view(&view, m.fabric.data, m.fabric.len);
@@ -354,6 +396,10 @@ int job_examined(struct job_host *h, const struct hb_frame *f,
     rc = hb_fabric_decode(&j->wiring->fabrics[h->index], &view, err);
     if (rc < 0) {
         return rc;
+    }
+    if (j->phase == JOB_RUNNING) {
+        wire_late(h);
+        return 0;
     }
     rc = j->wiring->checks ? take_findings(h, &m, err) : 0;
     if (rc < 0) {
@@ -452,6 +498,7 @@ int job_wire(struct job *j, struct hpcboot_error *err)
             tell_lost(j, &plan, hosts);
         }
         j->wiring->told = 1;
+        hb_fabric_terms_take(&plan, &j->wiring->terms);
         wire_all(j, &plan);
         hb_fabric_plan_destroy(&plan);
     } else {

@@ -35,7 +35,7 @@ static const struct tier tiers[] = {
 
 /* --- who is on a network -------------------------------------------------- */
 
-static int fits_wish(const struct hb_fabric_wish *w, const struct hb_path *p)
+int agree_fits_wish(const struct hb_fabric_wish *w, const struct hb_path *p)
 {
     if (w->kind != HB_FABRIC_NAMED) {
         return 1;
@@ -53,7 +53,7 @@ static int is_on(const struct agreement *a, const struct network *net,
     return p->kind == net->tier.kind && p->class == net->tier.class &&
            (net->tier.routed ? p->kind != HB_FABRIC_TCP || p->net->is_default
                              : strcmp(p->network, net->name) == 0) &&
-           fits_wish(a->wish, p);
+           agree_fits_wish(a->wish, p);
 }
 
 static const struct hb_path *path_on(const struct agreement *a, uint32_t host,
@@ -171,7 +171,7 @@ static void find_networks(struct agreement *a, const struct tier *tier,
         for (uint32_t i = 0; i < a->seen[h].paths.n; i++) {
             const struct hb_path *p = &a->seen[h].paths.v[i];
             if (p->kind == tier->kind && p->class == tier->class &&
-                fits_wish(a->wish, p) && !is_known(out, p)) {
+                agree_fits_wish(a->wish, p) && !is_known(out, p)) {
                 add_network(a, out, tier, p->network);
             }
         }

@@ -6,7 +6,7 @@
 #include "lib/fabric/choose.h"
 #include "lib/fabric/sysread.h"
 
-/* Between agree.c, which decides, and reasons.c, which says why. */
+/* Between agree.c, which decides, reasons.c, which says why, and join.c. */
 
 struct tier { /* a kind of way, the best first */
     enum hb_fabric_kind kind;
@@ -52,6 +52,8 @@ struct agreement {
     int is_rdma_name, has_ib, has_roce;
 };
 
+/* Is it of the device that was named, where one was? */
+int agree_fits_wish(const struct hb_fabric_wish *w, const struct hb_path *p);
 /* n_rails: that came of it. */
 void agree_tell(struct agreement *a, const struct network *net,
                 uint32_t best_mbps, uint32_t n_rails);

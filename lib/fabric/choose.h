@@ -82,6 +82,29 @@ int hb_fabric_agree(const struct hb_fabric_wish *wish,
                     struct hb_fabric_plan *out, struct hpcboot_error *err);
 void hb_fabric_plan_destroy(struct hb_fabric_plan *plan);
 
+/* join.c: a host that comes when the others keep what they have agreed upon. */
+struct hb_fabric_term { /* what one way of each host is on */
+    enum hb_fabric_kind kind;
+    enum hb_path_class class;
+    int is_routed; /* they are, or may be, on different subnets */
+    char network[HB_NETWORK_MAX];
+};
+struct hb_fabric_terms {
+    enum hb_fabric_kind kind;
+    uint32_t n_rails;
+    struct hb_fabric_term *rails; /* [n_rails] */
+    struct hb_fabric_term tcp;    /* of kind NONE where none was chosen */
+};
+/* *out is empty, or has older ones. Borrows nothing. */
+void hb_fabric_terms_take(const struct hb_fabric_plan *plan,
+                          struct hb_fabric_terms *out);
+void hb_fabric_terms_destroy(struct hb_fabric_terms *t);
+/* A plan of this host alone; it borrows from the inventory. ERR_UNSUPPORTED:
+ * the host has no way to what was agreed upon; the text says to what. */
+int hb_fabric_join(const struct hb_fabric_terms *terms,
+                   const struct hb_fabric_wish *wish, const struct hb_fabric *f,
+                   struct hb_fabric_plan *out, struct hpcboot_error *err);
+
 /* assign.c: which rails of a host each of its ranks uses. */
 #define HB_RAILS_MAX 64u
 #define HB_RAILS_EACH 4u /* that one rank is given at most */

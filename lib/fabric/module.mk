@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhb_a_SOURCES += %D%/fabric.c %D%/fabric.h %D%/sysread.c %D%/sysread.h \
     %D%/rdma.c %D%/netdevs.c %D%/gpus.c %D%/fields.c %D%/words.c %D%/choose.h \
-    %D%/gid.c %D%/agree.c %D%/agree_impl.h %D%/reasons.c %D%/assign.c %D%/env.c
+    %D%/gid.c %D%/agree.c %D%/agree_impl.h %D%/reasons.c %D%/join.c \
+    %D%/assign.c %D%/env.c
 
 if HAVE_VERBS
 pkglib_LTLIBRARIES += hb_verbs.la
@@ -27,6 +28,15 @@ tests_unit_test_fabric_bytes_SOURCES = tests/unit/test_fabric_bytes.c \
 tests_unit_test_fabric_bytes_LDADD = $(UNIT_LDADD)
 tests_unit_test_fabric_bytes_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_fabric_bytes
+endif
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_fabric_join
+tests_unit_test_fabric_join_SOURCES = tests/unit/test_fabric_join.c \
+    tests/unit/fabric_tree.h tests/unit/tree.h
+tests_unit_test_fabric_join_LDADD = $(UNIT_LDADD)
+tests_unit_test_fabric_join_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_fabric_join
 endif
 
 if HAVE_CMOCKA

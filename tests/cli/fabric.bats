@@ -42,6 +42,27 @@ print("lo" in [d["name"] for d in f["net"]])' <<< "$output")" = True ]
     [ "$(grep -c '^ran$' <<< "$output")" -eq 2 ]
 }
 
+# All of them are this host under other names; the agent is the ranks' parent.
+@test "ranks on a spare, and on a host that comes, have the fabric of the others" {
+    local fabric='echo "rank $HPCBOOT_RANK by ${GLOO_SOCKET_IFNAME:-none}" >> said'
+    hb -H a:1,b:1,c:1 --spares 1 -n 2 --on-failure respawn --fabric tcp \
+        --launch-with fork bash -c "$fabric"'
+            [ "$HPCBOOT_RANK" = 0 ] || [ "$HPCBOOT_RESTART" != 0 ] ||
+                kill -KILL $PPID'
+    [ "$(grep -c '^rank 1' said)" -eq 2 ]
+    [ "$(grep -c none said)" -eq 0 ]
+    [ "$(cut -d ' ' -f 4 said | sort -u | wc -l)" -eq 1 ]
+    rm said
+    printf '%s slots=1\n' a > hosts
+    hb --hostfile hosts --np 1:2 --on-failure continue --fabric tcp \
+        --launch-with fork bash -c "$fabric"'
+            [ "$HPCBOOT_RANK" != 0 ] || printf "%s slots=1\n" a b > hosts
+            until grep -q "rank 1" said; do sleep 0.05; done'
+    [ "$(grep -c '^rank 1' said)" -eq 1 ]
+    [ "$(grep -c none said)" -eq 0 ]
+    [ "$(cut -d ' ' -f 4 said | sort -u | wc -l)" -eq 1 ]
+}
+
 @test "without --fabric no library is told anything" {
     run hb -n 1 env
     [ "$status" -eq 0 ]

@@ -47,3 +47,24 @@ teardown() { lab_down; }
     ended_with 75
     says 'preflight: program: .* and others: nosuchprogram is not found'
 }
+
+# The agent is the ranks' parent.
+@test "a spare without a way to the others' network takes no part, and the next one does" {
+    lab_up spare 4
+    local i
+    for i in 0 1 3; do
+        pod $i ip link add extra type veth peer name extra-end
+        pod $i ip link set extra up
+        pod $i ip link set extra-end up
+        pod $i ip addr add 10.78.0.1$i/24 dev extra
+    done
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run pod_hb -H pod-0,pod-1,pod-2,pod-3 --spares 2 -n 2 --fabric extra \
+        --on-failure respawn sh -c '
+            echo "rank $HPCBOOT_RANK on $(hostname) by ${GLOO_SOCKET_IFNAME:-none}"
+            [ "$HPCBOOT_RANK" = 0 ] || [ "$HPCBOOT_RESTART" != 0 ] ||
+                kill -KILL $PPID'
+    ended_with 0
+    says 'host pod-2 did not come .*: --fabric extra: it has no way of its own to 10.78.0.0/24'
+    says '^rank 1 on pod-3 by extra$'
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Hosts that come when others have agreed upon a fabric, and keep it. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/fabric/choose.h"
+#include "lib/fabric/fabric.h"
+#include "tests/unit/fabric_tree.h"
+
+#define MAX_HOSTS 4
+
+struct job {
+    struct hb_fabric fabric[MAX_HOSTS];
+    struct hb_fabric_host hosts[MAX_HOSTS];
+    uint32_t n;
+    struct hb_fabric_plan plan;
+    struct hpcboot_error err;
+};
+
+static void add_host(struct job *j, const char *tree,
+                     const char *const *instead)
+{
+    static const char *const names[MAX_HOSTS] = {"n0", "n1", "n2", "n3"};
+    char root[256];
+
+    fabric_tree_create(tree, instead, root, sizeof root);
+    hb_fabric_read(root, 0, &j->fabric[j->n], NULL);
+    tree_remove(root);
+    j->hosts[j->n].name = names[j->n];
+    j->hosts[j->n].fabric = &j->fabric[j->n];
+    j->n++;
+}
+
+static int agree(struct job *j, const char *text)
+{
+    struct hb_fabric_wish wish;
+
+    assert_int_equal(hb_fabric_wish_parse(text, &wish, &j->err), 0);
+    return hb_fabric_agree(&wish, j->hosts, j->n, &j->plan, &j->err);
+}
+
+static void end(struct job *j)
+{
+    hb_fabric_plan_destroy(&j->plan);
+    for (uint32_t i = 0; i < j->n; i++) {
+        hb_fabric_clear(&j->fabric[i]);
+    }
+}
+
+/* The same host with other addresses. */
+static const char *const other_roce[] = {
+    "10.1.0.5", "10.1.0.6", "10.100.0.5", "10.100.0.6", "192.168.1.5",
+    "192.168.1.6", "0a01:0005", "0a01:0006", "0a64:0005", "0a64:0006",
+    "2001:db8:1::5", "2001:db8:1::6", NULL,
+};
+/* And on another subnet. */
+static const char *const far_roce[] = {
+    "10.1.0.5", "10.7.0.6", "10.100.0.5", "10.107.0.6", "192.168.1.5",
+    "192.168.1.6", "0a01:0005", "0a07:0006", "0a64:0005", "0a6b:0006",
+    "2001:db8:1::5", "2001:db8:9::6", "2001:0db8:0001", "2001:0db8:0009",
+    "0000:0005", "0000:0006", NULL,
+};
+
+/* The last host comes when the others have agreed, and are forgotten. */
+static int join(struct job *j, const char *text, struct hb_fabric_plan *out)
+{
+    struct hb_fabric_terms terms = {0};
+    struct hb_fabric_wish wish;
+    int rc;
+
+    j->n--;
+    assert_int_equal(agree(j, text), 0);
+    hb_fabric_terms_take(&j->plan, &terms);
+    end(j);
+    assert_int_equal(hb_fabric_wish_parse(text, &wish, NULL), 0);
+    rc = hb_fabric_join(&terms, &wish, &j->fabric[j->n], out, &j->err);
+    hb_fabric_terms_destroy(&terms);
+    return rc;
+}
+
+static void end_join(struct job *j, struct hb_fabric_plan *plan)
+{
+    hb_fabric_plan_destroy(plan);
+    hb_fabric_clear(&j->fabric[j->n]);
+}
+
+static void who_comes_later_takes_the_ways_of_the_others(void **state)
+{
+    struct hb_fabric_plan plan;
+    struct job j = {0};
+
+    (void)state;
+    add_host(&j, "roce-vlan", NULL);
+    add_host(&j, "roce-vlan", NULL);
+    add_host(&j, "roce-vlan", other_roce);
+    assert_int_equal(join(&j, "auto", &plan), 0);
+    assert_int_equal(plan.kind, HB_FABRIC_ROCE);
+    assert_int_equal(plan.n_hosts, 1);
+    assert_string_equal(plan.rails[0].network, "10.1.0.0/24");
+    assert_string_equal(plan.rails[0].gid->netdev, "eth1");
+    assert_non_null(plan.tcp[0].net);
+    end_join(&j, &plan);
+}
+
+static void who_comes_later_by_other_networks_alone_cannot_join(void **state)
+{
+    struct hb_fabric_plan plan;
+    struct job j = {0};
+
+    (void)state;
+    add_host(&j, "roce-vlan", NULL);
+    add_host(&j, "roce-vlan", other_roce);
+    add_host(&j, "roce-vlan", far_roce);
+    assert_int_equal(join(&j, "roce", &plan), HPCBOOT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(j.err.text, "10.1.0.0/24 (roce)"));
+    end_join(&j, &plan);
+}
+
+static void one_host_alone_binds_nobody_to_its_subnet(void **state)
+{
+    struct hb_fabric_plan plan;
+    struct job j = {0};
+
+    (void)state;
+    add_host(&j, "roce-vlan", NULL);
+    add_host(&j, "roce-vlan", far_roce);
+    assert_int_equal(join(&j, "roce", &plan), 0);
+    assert_string_equal(plan.rails[0].network, "10.7.0.0/24");
+    end_join(&j, &plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_comes_later_takes_the_ways_of_the_others),
+        cmocka_unit_test(who_comes_later_by_other_networks_alone_cannot_join),
+        cmocka_unit_test(one_host_alone_binds_nobody_to_its_subnet),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

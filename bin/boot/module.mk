@@ -16,6 +16,7 @@ pkglib_LTLIBRARIES += hb_ssh.la
 hb_ssh_la_SOURCES = \
     %D%/dial.c %D%/dial.h \
     %D%/resolve.c %D%/resolve.h \
+    %D%/thread.c %D%/thread.h \
     %D%/serve.c %D%/serve.h %D%/serve_impl.h \
     %D%/serve_agent.c %D%/serve_jobs.c %D%/serve_jobs.h %D%/serve_keys.c \
     %D%/serve_session.c \

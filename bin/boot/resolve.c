@@ -15,13 +15,13 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "bin/boot/thread.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -123,22 +123,11 @@ static void *work(void *unused)
     return NULL;
 }
 
-/* With the lock held. Signals stay with the program's own thread. */
+/* With the lock held. */
 static int start_thread(void)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, old;
-    int rc;
+    int rc = hb_boot_thread(work, NULL, STACK_BYTES);
 
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&thread, &attr, work, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
     n_threads += rc == 0;
     return rc;
 }

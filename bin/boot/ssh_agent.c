@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +29,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "bin/boot/thread.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -247,23 +247,12 @@ static void *pass_on(void *arg)
     return NULL;
 }
 
-/* Signals stay with the program's own thread. */
 static int start_thread(struct hb_ssh_agent *a)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, old;
     int rc;
 
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     atomic_store(&a->users, 2);
-    rc = pthread_create(&thread, &attr, pass_on, a);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
+    rc = hb_boot_thread(pass_on, a, STACK_BYTES);
     if (rc != 0) {
         atomic_store(&a->users, 1);
     }

@@ -56,7 +56,8 @@ static const char usage_text[] =
     "  --authorized-keys F   keys that may log in besides\n"
     "  --once                end with the first job, with its status\n"
     "  --max-logins N        under way at a time (64)\n"
-    "  --login-rate N        begun per second by one address (32)\n"
+    "  --login-rate N        begun per second by one address; of IPv6,\n"
+    "                        by one /64 (32)\n"
     "  --login-timeout S     for a login (20)\n"
     "  -v                    say more\n";
 

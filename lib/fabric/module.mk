@@ -15,7 +15,7 @@ endif
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_fabric
 tests_unit_test_fabric_SOURCES = tests/unit/test_fabric.c \
-    tests/unit/fabric_tree.h tests/unit/tree.h
+    tests/unit/fabric_hosts.h tests/unit/fabric_tree.h tests/unit/tree.h
 tests_unit_test_fabric_LDADD = $(UNIT_LDADD)
 tests_unit_test_fabric_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_fabric
@@ -33,7 +33,7 @@ endif
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_fabric_join
 tests_unit_test_fabric_join_SOURCES = tests/unit/test_fabric_join.c \
-    tests/unit/fabric_tree.h tests/unit/tree.h
+    tests/unit/fabric_hosts.h tests/unit/fabric_tree.h tests/unit/tree.h
 tests_unit_test_fabric_join_LDADD = $(UNIT_LDADD)
 tests_unit_test_fabric_join_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_fabric_join

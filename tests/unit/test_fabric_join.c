@@ -15,47 +15,7 @@
 
 #include "lib/fabric/choose.h"
 #include "lib/fabric/fabric.h"
-#include "tests/unit/fabric_tree.h"
-
-#define MAX_HOSTS 4
-
-struct job {
-    struct hb_fabric fabric[MAX_HOSTS];
-    struct hb_fabric_host hosts[MAX_HOSTS];
-    uint32_t n;
-    struct hb_fabric_plan plan;
-    struct hpcboot_error err;
-};
-
-static void add_host(struct job *j, const char *tree,
-                     const char *const *instead)
-{
-    static const char *const names[MAX_HOSTS] = {"n0", "n1", "n2", "n3"};
-    char root[256];
-
-    fabric_tree_create(tree, instead, root, sizeof root);
-    hb_fabric_read(root, 0, &j->fabric[j->n], NULL);
-    tree_remove(root);
-    j->hosts[j->n].name = names[j->n];
-    j->hosts[j->n].fabric = &j->fabric[j->n];
-    j->n++;
-}
-
-static int agree(struct job *j, const char *text)
-{
-    struct hb_fabric_wish wish;
-
-    assert_int_equal(hb_fabric_wish_parse(text, &wish, &j->err), 0);
-    return hb_fabric_agree(&wish, j->hosts, j->n, &j->plan, &j->err);
-}
-
-static void end(struct job *j)
-{
-    hb_fabric_plan_destroy(&j->plan);
-    for (uint32_t i = 0; i < j->n; i++) {
-        hb_fabric_clear(&j->fabric[i]);
-    }
-}
+#include "tests/unit/fabric_hosts.h"
 
 /* The same host with other addresses. */
 static const char *const other_roce[] = {

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_TEST_FABRIC_HOSTS_H
+#define HB_TEST_FABRIC_HOSTS_H
+
+#include "lib/fabric/choose.h"
+#include "tests/unit/fabric_tree.h"
+
+/* Hosts that agree upon a fabric, each read from a captured tree. */
+#define MAX_HOSTS 4
+
+struct job {
+    struct hb_fabric fabric[MAX_HOSTS];
+    struct hb_fabric_host hosts[MAX_HOSTS];
+    uint32_t n;
+    struct hb_fabric_plan plan;
+    struct hpcboot_error err;
+};
+
+static inline void add_host(struct job *j, const char *tree,
+                     const char *const *instead)
+{
+    static const char *const names[MAX_HOSTS] = {"n0", "n1", "n2", "n3"};
+    char root[256];
+
+    fabric_tree_create(tree, instead, root, sizeof root);
+    hb_fabric_read(root, 0, &j->fabric[j->n], NULL);
+    tree_remove(root);
+    j->hosts[j->n].name = names[j->n];
+    j->hosts[j->n].fabric = &j->fabric[j->n];
+    j->n++;
+}
+
+static inline int agree(struct job *j, const char *text)
+{
+    struct hb_fabric_wish wish;
+
+    assert_int_equal(hb_fabric_wish_parse(text, &wish, &j->err), 0);
+    return hb_fabric_agree(&wish, j->hosts, j->n, &j->plan, &j->err);
+}
+
+static inline void end(struct job *j)
+{
+    hb_fabric_plan_destroy(&j->plan);
+    for (uint32_t i = 0; i < j->n; i++) {
+        hb_fabric_clear(&j->fabric[i]);
+    }
+}
+
+#endif

@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Threads for what can only be waited for: names that are looked up, an
- * ssh-agent that is asked. What they have done they hand back by other means. */
+ * ssh-agent that is asked. What they have done they hand back by other
+ * means. */
 #include "config.h"
 
 #include "bin/boot/thread.h"

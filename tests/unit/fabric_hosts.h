@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-#ifndef HB_TEST_FABRIC_HOSTS_H
-#define HB_TEST_FABRIC_HOSTS_H
+#ifndef HB_TESTS_UNIT_FABRIC_HOSTS_H
+#define HB_TESTS_UNIT_FABRIC_HOSTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 #include "lib/fabric/choose.h"
+#include "lib/fabric/fabric.h"
 #include "tests/unit/fabric_tree.h"
 
 /* Hosts that agree upon a fabric, each read from a captured tree. */

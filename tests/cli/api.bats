@@ -513,9 +513,13 @@ END
     local way
     # shellcheck disable=SC2016  # expanded in the ranks
     for way in '<> "file.$PMI_RANK"' '<&-'; do
+        rm -f said.*
+        # Said to a file: this mpiexec may lose it when a rank ends early.
         run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 2 bash -c \
-            'eval "exec $PMI_FD$1"; exec "${@:2}"' - "$way" "$probe" coll
+            'eval "exec $PMI_FD$1" "2> said.$PMI_RANK"; exec "${@:2}"' \
+            - "$way" "$probe" coll
         [ "$status" -ne 0 ]
+        output=$(cat said.*)
         says 'which PMI_FD names, is not the launcher'
     done
     [ -e file.0 ] && [ ! -s file.0 ] && [ ! -s file.1 ]

@@ -51,28 +51,91 @@ static bool has_avx512(void)
 /* Sanitizers do not see what a string instruction touches. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
-#define STRINGS
-#define STRINGS_KNOWN 1
-#define STRINGS_FAST 2
-#define FSRM (1u << 4) /* of leaf 7, edx */
+#define FSRM (1u << 4)     /* of leaf 7, edx */
+#define FAMILY_IS_LARGE 15 /* another field counts on from there */
+#define ZEN5 0x1a
 
-/* Where a string instruction takes whole lines from another core without
- * asking what is in them, so that who reads is not held up as much. It is known
- * of Intel's processors since strings begin fast there. */
-static bool has_fast_strings(void)
+/* What string instructions are the fastest for. */
+enum strings {
+    STRINGS_UNKNOWN, /* not asked yet */
+    STRINGS_NONE,
+    STRINGS_PUT, /* what is written where another core has read */
+    STRINGS_ALL,
+};
+
+static bool is_made_by(unsigned signature_b, unsigned signature_c)
+{
+    unsigned a, b = 0, c = 0, d;
+
+    return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_b &&
+           c == signature_c;
+}
+
+static bool begins_strings_fast(void)
+{
+    unsigned a, b, c, d = 0;
+
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & FSRM) != 0;
+}
+
+static unsigned family(void)
+{
+    unsigned a = 0, b, c, d;
+
+    (void)__get_cpuid(1, &a, &b, &c, &d);
+    unsigned base = a >> 8 & 0xf;
+    return base == FAMILY_IS_LARGE ? base + (a >> 20 & 0xff) : base;
+}
+
+/* A string instruction takes whole lines from another core without asking what
+ * is in them, so that who reads is not held up as much. It is known of Intel's
+ * processors since strings begin fast there, where lines that another core has
+ * written are got more slowly by it. AMD's of the fifth generation (Zen 5) copy
+ * whatever is not in the first-level cache sooner with it; some before them are
+ * slow where source and destination are at about the same place of a page. */
+static enum strings ask_for_strings(void)
+{
+    if (!begins_strings_fast()) {
+        return STRINGS_NONE;
+    }
+    if (is_made_by(signature_INTEL_ebx, signature_INTEL_ecx)) {
+        return STRINGS_PUT;
+    }
+    return is_made_by(signature_AMD_ebx, signature_AMD_ecx) &&
+                   family() >= ZEN5 ? STRINGS_ALL : STRINGS_NONE;
+}
+
+/* With fewer bytes it takes longer to begin than it saves. */
+#define STRING_LEAST ((size_t)12 << 10)
+
+/* Copies by a string instruction where that is the fastest for `what`. */
+static bool copy_string(void *dst, const void *src, size_t bytes,
+                        enum strings what)
 {
     static _Atomic int known;
-    int is = atomic_load_explicit(&known, memory_order_relaxed);
-    if (is == 0) {
-        unsigned a = 0, b = 0, c = 0, d = 0;
-        bool intel = __get_cpuid(0, &a, &b, &c, &d) != 0 &&
-                     b == signature_INTEL_ebx && c == signature_INTEL_ecx;
-        bool fast = intel && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 &&
-                    (d & FSRM) != 0;
-        is = STRINGS_KNOWN | (fast ? STRINGS_FAST : 0);
-        atomic_store_explicit(&known, is, memory_order_relaxed);
+    int fast = atomic_load_explicit(&known, memory_order_relaxed);
+
+    if (bytes < STRING_LEAST) {
+        return false;
     }
-    return (is & STRINGS_FAST) != 0;
+    if (fast == STRINGS_UNKNOWN) {
+        fast = (int)ask_for_strings();
+        atomic_store_explicit(&known, fast, memory_order_relaxed);
+    }
+    if (fast < (int)what) {
+        return false;
+    }
+    __asm__ volatile("rep movsb"
+                     : "+D"(dst), "+S"(src), "+c"(bytes) : : "memory");
+    return true;
+}
+#else
+enum strings { STRINGS_PUT, STRINGS_ALL };
+
+static bool copy_string(void *dst, const void *src, size_t bytes,
+                        enum strings what)
+{
+    return false;
 }
 #endif
 
@@ -121,24 +184,16 @@ void hb_kern_copy(void *dst, const void *src, size_t bytes)
 {
     if (bytes < COPY_OWN) {
         memcpy(dst, src, bytes);
-    } else {
+    } else if (!copy_string(dst, src, bytes, STRINGS_ALL)) {
         best()->copy(dst, src, bytes);
     }
 }
 
-/* With fewer bytes a string instruction takes longer to begin than it saves. */
-#define PUT_STRING ((size_t)12 << 10)
-
 void hb_kern_put(void *dst, const void *src, size_t bytes)
 {
-#ifdef STRINGS
-    if (bytes >= PUT_STRING && has_fast_strings()) {
-        __asm__ volatile("rep movsb"
-                         : "+D"(dst), "+S"(src), "+c"(bytes) : : "memory");
-        return;
+    if (!copy_string(dst, src, bytes, STRINGS_PUT)) {
+        hb_kern_copy(dst, src, bytes);
     }
-#endif
-    hb_kern_copy(dst, src, bytes);
 }
 
 #ifdef __x86_64__

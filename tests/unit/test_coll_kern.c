@@ -221,7 +221,7 @@ static void copies_are_copies(void **state)
 }
 
 /* Short ones and long ones go different ways. */
-static void puts_are_copies(void **state)
+static void copied_by(void (*copy)(void *, const void *, size_t))
 {
     static char from[40000], to[40000];
     uint64_t rng = 5;
@@ -229,11 +229,17 @@ static void puts_are_copies(void **state)
     for (size_t n = 0; n < 39000; n += 1 + n / 7) {
         memset(to, 0x11, sizeof to);
         size_t at = 1 + n % 67;
-        hb_kern_put(to + at, from + n % 13, n);
+        copy(to + at, from + n % 13, n);
         assert_memory_equal(to + at, from + n % 13, n);
         assert_int_equal(to[at - 1], 0x11);
         assert_int_equal(to[at + n], 0x11);
     }
+}
+
+static void puts_are_copies(void **state)
+{
+    copied_by(hb_kern_put);
+    copied_by(hb_kern_copy);
 }
 
 /* Nothing beside the bytes is touched, wherever lines begin. */

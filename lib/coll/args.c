@@ -56,8 +56,10 @@ struct hb_extent hb_extent_of(const struct hb_coll_team *t,
     case HPCBOOT_COLL_ALLTOALL:
         return (struct hb_extent){all, all};
     case HPCBOOT_COLL_ALLTOALLV:
-        return (struct hb_extent){hb_row_sum(a->send_counts, t->size) * e,
-                               hb_row_sum(a->recv_counts, t->size) * e};
+        return (struct hb_extent){
+            a->send == HPCBOOT_IN_PLACE
+                ? 0 : hb_row_sum(a->send_counts, t->size) * e,
+            hb_row_sum(a->recv_counts, t->size) * e};
     default:
         return x;
     }
@@ -181,7 +183,10 @@ static int check_buffers(const struct hb_coll_team *t,
                          struct hpcboot_error *err)
 {
     bool scatters = hb_in(a->coll, SCATTERS);
-    bool in_place = (scatters ? a->recv : a->send) == HPCBOOT_IN_PLACE;
+    bool sends = a->coll != HPCBOOT_COLL_BARRIER &&
+                 a->coll != HPCBOOT_COLL_BCAST;
+    bool in_place = sends &&
+                    (scatters ? a->recv : a->send) == HPCBOOT_IN_PLACE;
     struct hb_extent x = hb_extent_of(t, a);
     const char *s = a->send, *r = a->recv;
     if ((scatters ? a->send : a->recv) == HPCBOOT_IN_PLACE && x.recv > 0) {

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -283,6 +284,42 @@ static void a_request_has_rows_of_its_own(void **state)
     assert_int_equal(coll_world_run(&w, prepare_rows, NULL), 0);
 }
 
+/* What a call does not take is whatever its caller left there. */
+static const char *leave_what_is_not_taken(struct coll_rank *r)
+{
+    void *nothing = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                         0);
+    size_t one[2] = {1, 1};
+    int v[2] = {10 * r->rank, 10 * r->rank + 1};
+    struct hpcboot_coll_args a = coll_sum_of(HPCBOOT_IN_PLACE, v, 1);
+    struct hpcboot_error err = {0};
+    struct hb_coll_req *q = NULL;
+    a.coll = HPCBOOT_COLL_ALLTOALLV;
+    a.recv_counts = one;
+    a.send_counts = a.send_displs = nothing;
+    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    rc = rc == 0 ? hb_coll_init(r->team, &a, NULL, &q, &err) : rc;
+    rc = rc == 0 ? hb_coll_start(q, &err) : rc;
+    rc = rc == 0 ? hb_coll_wait(q, 0, &err) : rc;
+    hb_coll_req_destroy(q);
+    if (rc != 0 || v[0] != 10 * r->rank || v[1] != 10 * r->rank + 1) {
+        return coll_text("%d, %d %d: %s", rc, v[0], v[1], err.text);
+    }
+    a.coll = HPCBOOT_COLL_BCAST;
+    rc = hb_coll_run(r->team, &a, NULL, &err);
+    munmap(nothing, 1);
+    return rc == 0 && v[0] == 0 ? NULL
+                                : coll_text("%d, %d: %s", rc, v[0], err.text);
+}
+
+static void what_is_not_taken_is_not_looked_at(void **state)
+{
+    struct coll_world w = {.ranks = 2};
+    assert_int_equal(coll_world_run(&w, leave_what_is_not_taken, NULL), 0);
+    w.check = true;
+    assert_int_equal(coll_world_run(&w, leave_what_is_not_taken, NULL), 0);
+}
+
 static void misuse_is_an_error_with_text(void **state)
 {
     struct coll_world w = {.ranks = 2};
@@ -524,6 +561,7 @@ int main(void)
         cmocka_unit_test(calls_that_differ_are_found_and_both_are_named),
         cmocka_unit_test(with_check_every_rank_finds_it),
         cmocka_unit_test(misuse_is_an_error_with_text),
+        cmocka_unit_test(what_is_not_taken_is_not_looked_at),
         cmocka_unit_test(a_request_has_rows_of_its_own),
         cmocka_unit_test(a_parked_rank_is_woken),
         cmocka_unit_test(teams_move_each_other_on),

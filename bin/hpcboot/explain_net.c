@@ -96,6 +96,8 @@ static void show_flat(const struct explain_question *q,
         [HB_FLAT_SAME_BITS] = "the same bits are wanted on every layout",
         [HB_FLAT_ELEMENT] = "an element is too long for the shared memory",
         [HB_FLAT_ORDER] = "ranks of a host do not follow one another",
+        [HB_FLAT_ROOM] = "one rank of a host would need more than 64 MiB for "
+                         "the blocks of all",
         [HB_FLAT_CHAIN] = "a chain of all is cheapest where pods share CPUs",
     };
 

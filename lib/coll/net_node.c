@@ -34,6 +34,9 @@
 /* Blocks that are worth the way through a leader. */
 #define BLOCK_MOST ((size_t)32 << 10)
 #define ALLTOALL_MOST ((size_t)4 << 10)
+/* Of a leader, for the vectors of its ranks: as they came and went, twice. */
+#define ALLTOALL_ROOMS 4
+#define ALLTOALL_ROOM ((size_t)64 << 20)
 /* A vector that one leader hands on in segments. */
 #define SEGMENTS_FROM ((size_t)256 << 10)
 #define SEGMENT ((size_t)64 << 10)
@@ -519,6 +522,18 @@ size_t hb_sched_block_most(enum hpcboot_coll coll)
     return by_nodes[coll].block_most;
 }
 
+/* Nodes may differ, and all ranks have to choose alike. */
+static bool leaders_have_room(const struct hb_call *c)
+{
+    size_t most = 0;
+    for (int i = 0; i < c->layout->nodes; i++) {
+        size_t here = (size_t)count_of(c->layout, i);
+        most = here > most ? here : most;
+    }
+    return c->coll != HPCBOOT_COLL_ALLTOALL ||
+           c->total <= ALLTOALL_ROOM / ALLTOALL_ROOMS / most;
+}
+
 enum hb_flat hb_sched_flat(const struct hb_call *c)
 {
     size_t most = hb_sched_block_most(c->coll);
@@ -538,6 +553,9 @@ enum hb_flat hb_sched_flat(const struct hb_call *c)
     }
     if (most > 0 && c->bytes > most) {
         return HB_FLAT_LONG;
+    }
+    if (!leaders_have_room(c)) {
+        return HB_FLAT_ROOM;
     }
     crowd = hb_crowd_prices(c);
     return c->wish->hierarchy < 0 && crowd.flat_ns < crowd.nodes_ns

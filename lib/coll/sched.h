@@ -170,6 +170,7 @@ enum hb_flat {
     HB_FLAT_ELEMENT,   /* it fits in no slot of the shared memory */
     HB_FLAT_ORDER,     /* ranks of a node do not follow one another */
     HB_FLAT_LONG,      /* blocks; hb_sched_block_most() are not */
+    HB_FLAT_ROOM,      /* one rank would keep too much for others */
     HB_FLAT_CHAIN,     /* of all ranks: they share few CPUs */
     HB_FLAT_CROWD      /* as there, and the call is short */
 };

@@ -188,6 +188,8 @@ measured() {
     says '^each rank for itself: no host has two$'
     run explain alltoall -n 64K --nodes 4 --ranks 2 --typical
     says '^each rank for itself: blocks of more than 4096 bytes '
+    run explain alltoall -n 4K --nodes 64 --ranks 64 --typical
+    says '^each rank for itself: one rank of a host would need more than 64 '
     run explain alltoallv --nodes 4 --ranks 2 --typical
     says '^each rank for itself: it knows no counts but its own'
     run explain allreduce --nodes 8 --ranks 2 --pods --cpus 2 --typical

@@ -30,6 +30,21 @@ static void nodes_of_different_sizes_choose_alike(void **state)
     }
 }
 
+/* What a leader keeps for its node grows with the square of its ranks. */
+static void a_leader_keeps_only_so_much(void **state)
+{
+    static const size_t blocks[] = {64, 1024, 4096};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        struct sched_case c = {.size = 256, .per_node = 32,
+                               .model = &hb_model_tcp};
+        struct sched_stats s;
+        c.call = sched_sim_call(HPCBOOT_COLL_ALLTOALL, c.size, blocks[i], 4);
+        assert_int_equal(sched_sim_run(&c, &s), 0);
+        assert_true(s.most_room <= (size_t)64 << 20);
+        assert_true(blocks[i] > 1024 || s.most_room > 0);
+    }
+}
+
 #define MOST_NODES 12
 #define MOST_RANKS (MOST_NODES * 12)
 
@@ -121,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_of_different_sizes_choose_alike),
+        cmocka_unit_test(a_leader_keeps_only_so_much),
         cmocka_unit_test(ranks_agree_on_any_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

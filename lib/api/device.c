@@ -9,9 +9,11 @@
  * shared, pinned) is the host's as far as we are concerned.
  *
  * A program without such a driver pays two comparisons a call: regions of
- * addresses that have been found to be the host's are remembered. Drivers take
- * regions of their own for the memory of devices, so what was the host's when
- * there was no driver stays so. With a driver each buffer is asked for. */
+ * addresses that have been found to be the host's are remembered. With a driver
+ * each buffer outside them is asked for. Drivers take regions of their own for
+ * the memory of devices; one that is loaded after the host has used and
+ * returned a region may get that one, which nothing tells as cheaply:
+ * hpcboot_allreduce(3) says so. */
 #include "config.h"
 
 #include <dlfcn.h>

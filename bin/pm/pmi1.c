@@ -10,6 +10,7 @@
  * with nothing behind it is never sent. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bin/pm/pmi.h"
@@ -18,6 +19,7 @@
 #define OUR_VERSION 1
 #define OUR_SUBVERSION 2 /* 1.2: barriers of groups */
 #define NO_TEXT "abort" /* what MPICH 5 says where it has nothing to say */
+#define HOSTS_MAX (256u << 10) /* every rank asks for this text */
 
 static int reply(struct hb_pm *pm, struct hb_pmi_rank *rank,
                  struct hb_str *line)
@@ -138,6 +140,56 @@ static int on_get_universe_size(struct hb_pm *pm, struct hb_pmi_rank *rank,
 
     hb_str_putf(&line, "cmd=universe_size rc=0 size=%u", hb_pmi_universe(pm));
     return reply(pm, rank, &line);
+}
+
+/* "LEN NAME 0,1,2, " for each node that has ranks; returns their number. */
+static uint32_t put_hosts(const struct hb_jobmap *map, struct hb_str *out)
+{
+    struct hb_str *ranks = hb_xcalloc(map->n_nodes, sizeof(*ranks));
+    uint32_t n_hosts = 0;
+
+    for (uint32_t i = 0; i < map->n_ranks; i++) {
+        hb_str_putf(&ranks[map->node_of_rank[i]], "%u,", i);
+    }
+    for (uint32_t i = 0; i < map->n_nodes; i++) {
+        const char *name = map->node_names[i];
+
+        if (ranks[i].len > 0) {
+            hb_str_putf(out, "%zu %s %s ", strlen(name), name,
+                        hb_str_text(&ranks[i]));
+            n_hosts++;
+        }
+        hb_str_destroy(&ranks[i]);
+    }
+    free(ranks);
+    return n_hosts;
+}
+
+/* An extension of Intel MPI, whose own launcher answers without `cmd=`: a line
+ * with the length of what follows plus one, and the number of hosts; then the
+ * hosts. ParaStation's server names none to any job, and clients go on. */
+static int on_get_ranks2hosts(struct hb_pm *pm, struct hb_pmi_rank *rank,
+                              const struct hb_pmi_msg *msg,
+                              struct hpcboot_error *err)
+{
+    const struct hb_jobmap *map = pm->job->map;
+    struct hb_str line = HB_STR_INIT, hosts = HB_STR_INIT;
+    uint32_t n_hosts = 0;
+
+    if (map->n_ranks < HOSTS_MAX / sizeof("100000")) {
+        n_hosts = put_hosts(map, &hosts);
+        hb_str_putc(&hosts, '\n');
+    }
+    if (n_hosts > 0 && hosts.len <= HOSTS_MAX) {
+        hb_str_putf(&line, "put_ranks2hosts %zu %u\n%s", hosts.len + 1,
+                    n_hosts, hb_str_text(&hosts));
+    } else {
+        hb_str_put(&line, "put_ranks2hosts 0 0\n");
+    }
+    hb_pmi_send(pm, rank, &line);
+    hb_str_destroy(&line);
+    hb_str_destroy(&hosts);
+    return HPCBOOT_OK;
 }
 
 static int on_put(struct hb_pm *pm, struct hb_pmi_rank *rank,
@@ -333,6 +385,7 @@ static const struct hb_pmi_command commands[] = {
     {"get_appnum", on_get_appnum},
     {"get_my_kvsname", on_get_my_kvsname},
     {"get_universe_size", on_get_universe_size},
+    {"get_ranks2hosts", on_get_ranks2hosts},
     {"put", on_put},
     {"get", on_get},
     {"barrier_in", on_barrier_in},

@@ -70,6 +70,40 @@ static void each_command_gets_its_answer(void **state)
     lab_free(lab);
 }
 
+/* As Intel MPI's own launcher was seen to answer: with blanks behind all, and
+ * a length that counts the newline and one more. */
+static void older_intel_mpi_is_told_the_hosts_of_ranks(void **state)
+{
+    struct lab *lab = lab_new(HB_PM_PMI1, 4, two_nodes, 2);
+
+    assert_int_equal(lab_say(lab, 2, "cmd=get_ranks2hosts\n"), 0);
+    assert_heard(lab, 2, "put_ranks2hosts 22 2\n2 n0 0,1, 2 n1 2,3, \n");
+    lab_free(lab);
+}
+
+/* Ranks of a host need not be neighbours, and a host may have none. */
+static void hosts_of_ranks_are_those_that_have_some(void **state)
+{
+    static const uint32_t nodes[] = {2, 0, 2};
+    struct lab *lab = lab_new(HB_PM_PMI1, 3, nodes, 3);
+
+    assert_int_equal(lab_say(lab, 0, "cmd=get_ranks2hosts\n"), 0);
+    assert_heard(lab, 0, "put_ranks2hosts 20 2\n2 n0 1, 2 n2 0,2, \n");
+    lab_free(lab);
+}
+
+static void hosts_of_ranks_of_a_huge_job_are_not_told(void **state)
+{
+    enum { MANY = 100000 };
+    uint32_t *nodes = hb_xcalloc(MANY, sizeof(*nodes));
+    struct lab *lab = lab_new(HB_PM_PMI1, MANY, nodes, 1);
+
+    assert_int_equal(lab_say(lab, 0, "cmd=get_ranks2hosts\n"), 0);
+    assert_heard(lab, 0, "put_ranks2hosts 0 0\n");
+    lab_free(lab);
+    free(nodes);
+}
+
 static void puts_that_cannot_be_served_are_refused(void **state)
 {
     struct lab *lab = small();
@@ -434,6 +468,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_command_gets_its_answer),
+        cmocka_unit_test(older_intel_mpi_is_told_the_hosts_of_ranks),
+        cmocka_unit_test(hosts_of_ranks_are_those_that_have_some),
+        cmocka_unit_test(hosts_of_ranks_of_a_huge_job_are_not_told),
         cmocka_unit_test(puts_that_cannot_be_served_are_refused),
         cmocka_unit_test(a_key_of_two_ranks_ends_the_job),
         cmocka_unit_test(escaped_values_come_back_escaped),

@@ -130,14 +130,16 @@ static void by_absence(const struct hb_place *place, const char *path,
 }
 
 /* A program that nobody knows, given a path to one that links an MPI: it may
- * be a wrapper. It may as well copy that file, so nothing is expected of it. */
+ * be a wrapper. It may as well copy that file, so nothing is expected of it.
+ * `bare`: it is there to start others, whose names may stand without a path. */
 static int by_argument(const struct hb_place *place, const char *path,
-                       char *const *args, struct hb_family_choice *c)
+                       char *const *args, int bare,
+                       struct hb_family_choice *c)
 {
     struct hb_mpi_link l;
 
     for (int i = 0; args[i] != NULL && i < ARGS_MAX; i++) {
-        char *found = strchr(args[i], '/') != NULL
+        char *found = bare || strchr(args[i], '/') != NULL
                           ? hb_place_program(place, args[i]) : NULL;
         int is_one = found != NULL &&
                      hb_mpi_link_find(&l, place, found, NULL) >= 0 &&
@@ -196,7 +198,7 @@ static void by_python(const struct hb_place *place, const char *path,
     char *because, *library;
     int named = hb_mpi4py_named(place, args);
 
-    if (!named && by_argument(place, path, args, c)) {
+    if (!named && by_argument(place, path, args, 0, c)) {
         return;
     }
     hb_mpi4py_find(place, path, &modules);
@@ -406,7 +408,7 @@ static void by_other(const struct hb_place *place, const char *path,
 
     if (!opaque && hb_mpi_link_inside(&inside, path)) {
         by_link(path, &inside, c);
-    } else if (by_argument(place, path, argv + 1, c)) {
+    } else if (by_argument(place, path, argv + 1, opaque, c)) {
         return;
     } else if (opaque) {
         char *because = hb_xasprintf("what %s starts cannot be told", path);
@@ -418,10 +420,14 @@ static void by_other(const struct hb_place *place, const char *path,
     }
 }
 
-/* What argv[next] names is looked for as the wrapper will find it. */
-static void by_wrapper(const struct hb_place *place, char *const *argv,
-                       size_t next, int depth, struct hb_family_choice *c)
+/* What argv[next] names is looked for as the wrapper will find it. Where it is
+ * not found, that word may be the value of an option that nobody knows. */
+static void by_wrapper(const struct hb_place *place, const char *path,
+                       char *const *argv, size_t next, int depth,
+                       struct hb_family_choice *c)
 {
+    const char *dir = hb_wrapper_dir(argv, next);
+    char *wdir = dir != NULL ? hb_place_path(place, dir) : NULL, *started;
     struct hb_place inside = *place;
     struct hb_strv env = HB_STRV_INIT;
 
@@ -432,8 +438,14 @@ static void by_wrapper(const struct hb_place *place, char *const *argv,
         }
     }
     inside.env = hb_strv_view(&env);
-    detect(&inside, argv + next, depth + 1, c);
+    inside.wdir = wdir != NULL ? wdir : place->wdir;
+    started = hb_place_program(&inside, argv[next]);
+    if (started != NULL || !by_argument(&inside, path, argv + 1, 1, c)) {
+        detect(&inside, argv + next, depth + 1, c);
+    }
+    free(started);
     hb_strv_destroy(&env);
+    free(wdir);
 }
 
 static void by_program(const struct hb_place *place, const char *path,
@@ -451,7 +463,7 @@ static void by_program(const struct hb_place *place, const char *path,
     } else if (is_elf && hb_is_shell(path)) {
         by_shell(place, path, argv, depth, c);
     } else if (hb_wrapper_open(argv, &next) == HB_WRAPPER_OPENED) {
-        by_wrapper(place, argv, next, depth, c);
+        by_wrapper(place, path, argv, next, depth, c);
     } else if (!is_elf) {
         by_script(place, path, argv + 1, depth, c);
     } else {

@@ -50,7 +50,8 @@ EXTRA_DIST += tests/fuzz/corpus/shelltext
 EXTRA_DIST += tests/fuzz/corpus/pmi1 tests/fuzz/corpus/pmi2
 
 if HAVE_CMOCKA
-pm_tests = tests/unit/test_family tests/unit/test_personality \
+pm_tests = tests/unit/test_family tests/unit/test_family_wraps \
+    tests/unit/test_personality \
     tests/unit/test_pmi1 tests/unit/test_pmi2 tests/unit/test_pmi_spawn
 check_PROGRAMS += $(pm_tests)
 TESTS += $(pm_tests)
@@ -58,6 +59,10 @@ tests_unit_test_family_SOURCES = tests/unit/test_family.c \
     tests/unit/family_lab.c tests/unit/family_lab.h
 tests_unit_test_family_LDADD = $(UNIT_LDADD)
 tests_unit_test_family_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_family_wraps_SOURCES = tests/unit/test_family_wraps.c \
+    tests/unit/family_lab.c tests/unit/family_lab.h
+tests_unit_test_family_wraps_LDADD = $(UNIT_LDADD)
+tests_unit_test_family_wraps_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_personality_SOURCES = tests/unit/test_personality.c
 tests_unit_test_personality_LDADD = $(UNIT_LDADD)
 tests_unit_test_personality_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

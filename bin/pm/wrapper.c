@@ -36,14 +36,15 @@ static const struct wrapper wrappers[] = {
      NULL},
     {"prlimit", " -o --output ", 0, NULL},
     {"stdbuf", " -i -o -e --input --output --error ", 0, NULL},
-    {"strace", " -o -e -s -O -S -P -E -a -b -I -u -U -X ", 0, NULL},
-    {"ltrace", " -o -e -s -a -n -l -x -A -D -F -u -w ", 0, NULL},
+    {"strace", " -o -e -s -O -S -P -E -a -b -I -u -U -X --output ", 0,
+     NULL},
+    {"ltrace", " -o -e -s -a -n -l -x -A -D -F -u -w --output ", 0, NULL},
     {"nohup", " ", 0, NULL},
     {"setsid", " ", 0, NULL},
     {"time", " -f -o --format --output ", 0, NULL},
     {"catchsegv", " ", 0, NULL},
     {"unbuffer", " ", 0, NULL},
-    {"hwloc-bind", " --mempolicy ", 1, NULL},
+    {"hwloc-bind", " --mempolicy ", 0, NULL},
 };
 
 static const char *const opaque[] = {
@@ -109,6 +110,44 @@ int hb_wrapper_sets(char *const *argv, const char *word)
            strcmp(word, "-") != 0;
 }
 
+const char *hb_wrapper_dir(char *const *argv, size_t next)
+{
+    const char *dir = NULL;
+    size_t n = strcmp(base_name(argv[0]), "env") == 0 ? next : 0;
+
+    for (size_t i = 1; i < n; i++) {
+        int apart = strcmp(argv[i], "-C") == 0 ||
+                    strcmp(argv[i], "--chdir") == 0;
+
+        if (apart) {
+            dir = ++i < n ? argv[i] : dir;
+        } else if (hb_starts_with(argv[i], "--chdir=")) {
+            dir = argv[i] + strlen("--chdir=");
+        } else if (hb_starts_with(argv[i], "-C")) {
+            dir = argv[i] + strlen("-C");
+        }
+    }
+    return dir;
+}
+
+/* "core:0", "pci=0000:01:00.0", "~0xff": where hwloc-bind binds to, of which
+ * its command line may have many before the program. */
+static int is_location(const char *word)
+{
+    const char *set = word + strspn(word, "~^+x");
+
+    return strchr(word, '/') == NULL &&
+           (strpbrk(word, ":=") != NULL || hb_starts_with(set, "0x") ||
+            strcmp(set, "all") == 0 || strcmp(set, "root") == 0);
+}
+
+static int is_own_word(const struct wrapper *w, const char *word)
+{
+    return strcmp(w->name, "env") == 0
+               ? is_setting(word)
+               : strcmp(w->name, "hwloc-bind") == 0 && is_location(word);
+}
+
 static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,
                                          char *const *argv, size_t *next_out)
 {
@@ -126,7 +165,7 @@ static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,
             }
             opened |= w->until != NULL && strcmp(word, w->until) == 0;
             i += is_valued(w, word) && argv[i + 1] != NULL;
-        } else if (!(is_env && is_setting(word)) && words-- == 0) {
+        } else if (!is_own_word(w, word) && words-- == 0) {
             break;
         }
     }

@@ -16,6 +16,8 @@ enum hb_wrapper_kind {
 enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out);
 /* 1: the word is a NAME=VALUE with which env(1) starts it. */
 int hb_wrapper_sets(char *const *argv, const char *word);
+/* Where env(1) goes before it starts argv[next], borrowed; NULL: nowhere. */
+const char *hb_wrapper_dir(char *const *argv, size_t next);
 /* "python3.11", "pypy3" ... */
 int hb_is_python(const char *path);
 

@@ -147,6 +147,17 @@ void elf_file(struct lab *lab, const char *name, struct image im)
     fclose(f);
 }
 
+void openmpi4(struct lab *lab)
+{
+    ELF(lab, "lib/libmpi.so.40", .needed = {"libopen-rte.so.40"});
+    ELF(lab, "lib/libopen-rte.so.40");
+}
+
+void mpich(struct lab *lab)
+{
+    ELF(lab, "lib/libmpi.so.12");
+}
+
 struct hb_family_choice detect(struct lab *lab, const char *line)
 {
     struct hb_family_choice c;

@@ -33,6 +33,10 @@ void elf_file(struct lab *lab, const char *name, struct image im);
 #define ELF(lab, name, ...) \
     elf_file((lab), (name), (struct image){__VA_ARGS__})
 
+/* Open MPI 4 or MPICH on the loader's path. */
+void openmpi4(struct lab *lab);
+void mpich(struct lab *lab);
+
 /* The choice for a command line, whose words are parted by single blanks. */
 struct hb_family_choice detect(struct lab *lab, const char *line);
 void assert_choice(struct hb_family_choice c, enum hb_pm_family family,

@@ -305,9 +305,12 @@ struct shell_search {
     int n_found;
     int differ; /* programs of two families are named */
     struct hb_family_choice found;
+    int n_guessed, guesses_differ;
+    struct hb_family_choice guess;
 };
 
-/* 1: it is `cd DIR`, which says where relative names are looked for. */
+/* 1: it is `cd DIR`, which says where relative names are looked for, unless
+ * only running it would tell. */
 static int change_dir(struct shell_search *s, char *const *argv)
 {
     const char *to = argv[1];
@@ -315,6 +318,9 @@ static int change_dir(struct shell_search *s, char *const *argv)
 
     if (!hb_streq(argv[0], "cd") || to == NULL || argv[2] != NULL) {
         return 0;
+    }
+    if (strstr(to, HB_SHELL_UNKNOWN) != NULL) {
+        return 1;
     }
     s->wdir = to[0] == '/' || s->here.wdir == NULL
                   ? hb_xstrdup(to) : hb_xasprintf("%s/%s", s->here.wdir, to);
@@ -328,12 +334,28 @@ static int is_found(const struct hb_family_choice *c)
     return c->certain && c->family != HB_PM_NONE;
 }
 
+static int is_guess(const struct hb_family_choice *c)
+{
+    return !c->certain && c->flavour > HB_MPI_NONE;
+}
+
+static void count(struct shell_search *s, const struct hb_family_choice *c)
+{
+    if (is_found(c)) {
+        s->differ = s->n_found > 0 && c->family != s->found.family;
+        s->found = s->n_found++ == 0 ? *c : s->found;
+    } else if (is_guess(c)) {
+        s->guesses_differ |= s->n_guessed > 0 && c->family != s->guess.family;
+        s->guess = s->n_guessed++ == 0 ? *c : s->guess;
+    }
+}
+
 /* A `cd` may have been a subshell's, and over by now. */
 static int shell_command(void *arg, char *const *argv, char *const *env)
 {
     struct shell_search *s = arg;
     struct hb_place first = *s->place;
-    struct hb_family_choice c = {0};
+    struct hb_family_choice c = {0}, there = {0};
 
     first.env = s->here.env = env; /* with its PATH, its LD_LIBRARY_PATH */
     if (--*s->place->looks <= 0) {
@@ -344,13 +366,10 @@ static int shell_command(void *arg, char *const *argv, char *const *env)
     }
     detect(&s->here, argv, s->depth, &c);
     if (!is_found(&c) && s->wdir != NULL) {
-        memset(&c, 0, sizeof(c));
-        detect(&first, argv, s->depth, &c);
+        detect(&first, argv, s->depth, &there);
+        c = is_found(&there) || !is_guess(&c) ? there : c;
     }
-    if (is_found(&c)) {
-        s->differ = s->n_found > 0 && c.family != s->found.family;
-        s->found = s->n_found++ == 0 ? c : s->found;
-    }
+    count(s, &c);
     return s->differ;
 }
 
@@ -372,7 +391,23 @@ static void shell_search(struct shell_search *s, char *const *argv)
     free(path);
 }
 
-/* What a shell's text names counts, whether or not it comes to it. */
+/* What a shell's text names counts, whether or not it comes to it; of guesses
+ * only where they are all that there is. */
+static int settle(struct shell_search *s, struct hb_family_choice *c)
+{
+    int found = c->found;
+
+    if (s->n_found == 0 && s->n_guessed > 0 && !s->guesses_differ) {
+        *c = s->guess;
+    } else if (s->n_found > 0 && !s->differ) {
+        *c = s->found;
+    } else {
+        return 0;
+    }
+    c->found = found;
+    return 1;
+}
+
 static void by_shell(const struct hb_place *place, const char *path,
                      char *const *argv, int depth, struct hb_family_choice *c)
 {
@@ -382,12 +417,15 @@ static void by_shell(const struct hb_place *place, const char *path,
 
     shell_search(&s, argv);
     free(s.wdir);
-    if (s.n_found > 0 && !s.differ && *place->looks > 0) {
-        int found = c->found;
+    if (*place->looks > 0 && settle(&s, c)) {
+        char *why = hb_xstrdup(c->why);
 
-        *c = s.found;
-        c->found = found;
-        say(c, "what %s runs names a program: %.400s", path, s.found.why);
+        say(c, "what %s runs names a program: %.400s", path, why);
+        free(why);
+        return;
+    }
+    if (*place->looks > 0 && !s.differ &&
+        by_argument(place, path, argv + 1, 1, c)) {
         return;
     }
     because = hb_xasprintf(s.differ ? "what %s runs names programs of two "

@@ -7,10 +7,12 @@
 
 /* The simple commands that stand in a shell's text, in its order, whether or
  * not they would run: words after quotes, "$@", "$1" and variables that are
- * known from `env` or set by the text itself; `zero` is "$0". Commands with a
- * word that is only known at run time end before that word. `env` of `visit`
- * is that one and what the text has set by then, exported or not. `visit` ends
- * the walk by a return value other than 0. */
+ * known from `env` or set by the text itself; `zero` is "$0". What is only
+ * known at run time is HB_SHELL_UNKNOWN in its word; a command of which the
+ * first word has it is left out. `env` of `visit` is that one and what the text
+ * has set by then, exported or not. `visit` ends the walk by a return value
+ * other than 0. */
+#define HB_SHELL_UNKNOWN "?" /* stands in patterns, and in few names */
 typedef int (*hb_shell_visit)(void *arg, char *const *argv, char *const *env);
 void hb_shell_commands(const char *text, const char *zero, char *const *args,
                        char *const *env, hb_shell_visit visit, void *arg);

@@ -212,7 +212,7 @@ static void shell_scripts_are_looked_through(void **state)
         assert_choice(detect(lab, "bash -eu run"), HB_PM_PMI1, HB_MPI_MPICH);
     }
     text_file(lab, "run", "#x\nshift; exec \"$@\"\n");
-    assert_choice(detect(lab, "bash run ./prog 5"), HB_PM_PMI1, HB_MPI_MPICH);
+    assert_choice(detect(lab, "bash run 5 ./prog"), HB_PM_PMI1, HB_MPI_MPICH);
     text_file(lab, "run", "exec numactl -N 0 $1 --fast\n");
     assert_choice(detect(lab, "bash run ./prog 5"), HB_PM_PMI1, HB_MPI_MPICH);
     assert_choice(detect(lab, "bash -c ./prog"), HB_PM_PMI1, HB_MPI_MPICH);
@@ -226,6 +226,140 @@ static void shell_scripts_are_looked_through(void **state)
     text_file(lab, "run", "#!/bin/bash\nexec \"$@\"\n");
     assert_choice(detect(lab, "./run env ./run env ./run ./prog"), HB_PM_PMI1,
                   HB_MPI_MPICH);
+}
+
+/* "prog" is in PATH: what is found of it is no guess by the arguments. */
+static void arguments_that_a_script_shifts_away_are_gone(void **state)
+{
+    static const struct {
+        const char *text, *line;
+    } list[] = {
+        {"gpu=$1; shift; exec \"$@\"\n", "sh run 0 prog 5"},
+        {"shift 2\nexec \"$@\"\n", "sh run 0 1 prog 5"},
+        {"while getopts vq o; do case $o in v) V=1;; esac; done\n"
+         "shift $((OPTIND-1)); exec \"$@\"\n", "sh run -v -q prog 5"},
+        {"while getopts vq o; do case $o in v) V=1;; esac; done\n"
+         "shift $((OPTIND-1)); exec \"$@\"\n", "sh run prog 5"},
+        {"shift; exec ${1+\"$@\"}\n", "sh run 0 prog 5"},
+        {"shift; exec ${1:+\"$@\"}\n", "sh run 0 prog 5"},
+        /* Those of which nobody knows whether they are done. */
+        {"while [ $# -gt 0 ]; do\n case $1 in -v) V=1; shift;; -n) shift 2;;\n"
+         " *) break;; esac\ndone\nexec \"$@\"\n", "sh run prog 5"},
+        {"if [ \"$1\" = -- ]; then shift; fi; exec \"$@\"\n",
+         "sh run prog 5"},
+        {"[ \"$1\" = -- ] && shift; exec \"$@\"\n", "sh run prog 5"},
+        {"usage() {\n shift\n}\nshift; exec \"$@\"\n", "sh run 0 prog 5"},
+    };
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab); /* what the default rule would take */
+    ELF(lab, "bin/sh");
+    ELF(lab, "bin/prog", .needed = {"libmpi.so.12"});
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        text_file(lab, "run", list[i].text);
+        assert_choice(detect(lab, list[i].line), HB_PM_PMI1, HB_MPI_MPICH);
+    }
+}
+
+static void words_that_only_running_tells_end_no_command(void **state)
+{
+    static const char *const texts[] = {
+        "node=$((RANK%2)); exec taskset -c $node \"$@\"\n",
+        "exec taskset -c \"`cores`\" prog\n",
+        "exec numactl --cpunodebind=$RANK prog -x\n",
+        "exec numactl -N ${RANK:-0} prog -x\n",
+        "cd \"$(dirname \"$0\")\"; cd deep && ./inner\n",
+    };
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    ELF(lab, "bin/sh");
+    ELF(lab, "bin/taskset");
+    ELF(lab, "bin/numactl");
+    ELF(lab, "bin/prog", .needed = {"libmpi.so.12"});
+    ELF(lab, "deep/inner", .needed = {"libmpi.so.12"});
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        text_file(lab, "run", texts[i]);
+        assert_choice(detect(lab, "sh run prog"), HB_PM_PMI1, HB_MPI_MPICH);
+    }
+}
+
+static void here_documents_are_no_commands(void **state)
+{
+    static const char *const texts[] = {
+        "cat > in <<EOF\nit's ./two\nEOF\nexec prog\n",
+        "cat <<-'E F' > in\n./two \"\n\tE F\nexec prog\n",
+        "cat <<A <<\\B; x=1 # two\nit's\nA\n'B\nB\nprog\n",
+        "cat <<< word\nprog\nword\n",
+        "echo $((1 << 2))\nprog\n", /* bits */
+        "bash <<EOF\nprog\nEOF\n",
+    };
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    ELF(lab, "bin/sh");
+    ELF(lab, "bin/prog", .needed = {"libmpi.so.12"});
+    ELF(lab, "two", .needed = {"libmpi.so.40"});
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        text_file(lab, "run", texts[i]);
+        assert_choice(detect(lab, "sh run"), HB_PM_PMI1, HB_MPI_MPICH);
+    }
+}
+
+static void here_documents_without_end_cost_little(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_str text = HB_STR_INIT;
+
+    mpich(lab);
+    ELF(lab, "bin/sh");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    hb_str_put(&text, "./prog\n");
+    for (int i = 0; i < 40000; i++) {
+        hb_str_put(&text, "<<x\n\t\t");
+    }
+    text_file(lab, "run", hb_str_text(&text));
+    assert_choice(detect(lab, "sh run"), HB_PM_PMI1, HB_MPI_MPICH);
+    hb_str_destroy(&text);
+}
+
+static void what_a_script_only_may_start_is_a_guess(void **state)
+{
+    static const struct {
+        const char *text, *line;
+    } list[] = {
+        {"exec nsys profile -o r.$RANK ./prog\n", "sh run"},
+        {"perf stat ./prog; perf stat ./prog\n", "sh run"},
+        {"", "sh -c perf\tstat\t./prog"},
+        {"eval \"$CMD\"\n", "sh run 0 ./prog"},
+        {"shift $N; exec \"$@\"\n", "sh run 0 ./prog"},
+        {"$LAUNCHER \"$@\"\n", "sh run prog"},
+        {"perf stat ./two; ./plain\n", "sh run ./plain prog"},
+        {"perf stat ./two; perf stat ./prog\n", "sh run prog"},
+    };
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    ELF(lab, "bin/sh");
+    ELF(lab, "bin/nsys");
+    ELF(lab, "bin/perf");
+    ELF(lab, "plain");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    ELF(lab, "two", .needed = {"libmpi.so.40"});
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        int is_two = i == 6; /* its text tells more than its words */
+
+        text_file(lab, "run", list[i].text);
+        assert_guess(detect(lab, list[i].line),
+                     is_two ? HB_PM_PMIX : HB_PM_PMI1,
+                     is_two ? HB_MPI_OPENMPI4 : HB_MPI_MPICH);
+    }
+    text_file(lab, "run", "perf stat ./two; ./prog\n");
+    assert_choice(detect(lab, "sh run"), HB_PM_PMI1, HB_MPI_MPICH);
 }
 
 static void a_shells_changes_of_directory_are_followed(void **state)
@@ -335,6 +469,11 @@ int main(void)
         IN_LAB(a_wrapper_that_is_a_script_is_seen_through),
         IN_LAB(other_interpreters_take_the_default_rule),
         IN_LAB(shell_scripts_are_looked_through),
+        IN_LAB(arguments_that_a_script_shifts_away_are_gone),
+        IN_LAB(words_that_only_running_tells_end_no_command),
+        IN_LAB(here_documents_are_no_commands),
+        IN_LAB(here_documents_without_end_cost_little),
+        IN_LAB(what_a_script_only_may_start_is_a_guess),
         IN_LAB(a_shells_changes_of_directory_are_followed),
         IN_LAB(what_shell_and_env_set_counts_for_what_they_start),
         IN_LAB(shell_script_for_two_families_is_uncertain),

@@ -20,6 +20,7 @@
 #include "lib/base/str.h"
 
 #define COMMANDS_MAX 256u /* of one text that are looked at */
+#define WORDS_ROOM (4u << 20) /* bytes of all words: `A=$A$A` doubles one */
 #define HERE_MAX 64u /* here-documents whose end is looked for */
 #define SHIFT_MAX 65536
 
@@ -39,6 +40,7 @@ struct reader {
     unsigned depth; /* in `if`, `while`, `case`, braces ... */
     int depends;    /* behind && or || */
     unsigned n_commands;
+    size_t room; /* of WORDS_ROOM; the walk ends where there is none */
     hb_shell_visit visit;
     void *arg;
     int stop;
@@ -194,8 +196,14 @@ static void end_command(struct reader *r)
 
 /* ---- words --------------------------------------------------------------- */
 
+/* An empty piece counts, too: it may be a word. */
 static void put(struct reader *r, const char *text, size_t n)
 {
+    if (n >= r->room) {
+        r->stop = 1;
+        return;
+    }
+    r->room -= n + 1;
     hb_str_putn(&r->word, text, n);
     r->in_word = 1;
 }
@@ -209,7 +217,7 @@ static void put_unknown(struct reader *r)
 /* "$@" gives as many words as there are arguments. */
 static void put_all_args(struct reader *r)
 {
-    for (size_t i = 0; r->args[i] != NULL; i++) {
+    for (size_t i = 0; r->args[i] != NULL && !r->stop; i++) {
         put(r, r->args[i], strlen(r->args[i]));
         if (r->args[i + 1] != NULL) {
             end_word(r);
@@ -399,7 +407,7 @@ void hb_shell_commands(const char *text, const char *zero, char *const *args,
                        char *const *env, hb_shell_visit visit, void *arg)
 {
     struct reader r = {.at = text, .zero = zero, .args = args, .visit = visit,
-                       .arg = arg};
+                       .arg = arg, .room = WORDS_ROOM};
 
     hb_strv_extend(&r.vars, env);
     while (*r.at != '\0' && !r.stop) {

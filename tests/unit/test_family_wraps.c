@@ -326,6 +326,23 @@ static void here_documents_without_end_cost_little(void **state)
     hb_str_destroy(&text);
 }
 
+static void a_shells_words_cannot_grow_without_end(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_str text = HB_STR_INIT;
+
+    mpich(lab);
+    ELF(lab, "bin/sh");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    hb_str_put(&text, "./prog\nA=ab\n");
+    for (int i = 0; i < 60; i++) {
+        hb_str_put(&text, "A=$A$A\n");
+    }
+    text_file(lab, "run", hb_str_text(&text));
+    assert_choice(detect(lab, "sh run"), HB_PM_PMI1, HB_MPI_MPICH);
+    hb_str_destroy(&text);
+}
+
 static void what_a_script_only_may_start_is_a_guess(void **state)
 {
     static const struct {
@@ -473,6 +490,7 @@ int main(void)
         IN_LAB(words_that_only_running_tells_end_no_command),
         IN_LAB(here_documents_are_no_commands),
         IN_LAB(here_documents_without_end_cost_little),
+        IN_LAB(a_shells_words_cannot_grow_without_end),
         IN_LAB(what_a_script_only_may_start_is_a_guess),
         IN_LAB(a_shells_changes_of_directory_are_followed),
         IN_LAB(what_shell_and_env_set_counts_for_what_they_start),

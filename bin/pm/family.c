@@ -187,6 +187,20 @@ static int mpi4py_link(const struct hb_place *place,
     return n > 0;
 }
 
+static void by_mpi4py(const char *path, const char *module,
+                      const struct hb_mpi_link *link, int is_sure,
+                      struct hb_family_choice *c)
+{
+    by_link(module, link, c);
+    c->certain = is_sure;
+    if (!is_sure) {
+        char *why = hb_xstrdup(c->why);
+
+        say(c, "which version %s is cannot be told; %.380s", path, why);
+        free(why);
+    }
+}
+
 /* A script that says nothing of mpi4py, and is given a program of an MPI, is
  * rather that one's wrapper. */
 static void by_python(const struct hb_place *place, const char *path,
@@ -196,21 +210,20 @@ static void by_python(const struct hb_place *place, const char *path,
     struct hb_mpi_link link;
     const char *module = NULL;
     char *because, *library;
-    int named = hb_mpi4py_named(place, args);
+    int named = hb_mpi4py_named(place, args), is_sure;
 
     if (!named && by_argument(place, path, args, 0, c)) {
         return;
     }
-    hb_mpi4py_find(place, path, &modules);
-    library = hb_mpi4py_library(place, path, &modules);
+    is_sure = hb_mpi4py_find(place, path, args, &modules, &library);
     if (library != NULL) {
         hb_mpi_link_library(&link, library);
         *strrchr(modules.v[0], '/') = '\0';
-        by_link(modules.v[0], &link, c);
-        c->links_mpi = named;
+        by_mpi4py(path, modules.v[0], &link, is_sure, c);
+        c->links_mpi = named && is_sure;
     } else if (mpi4py_link(place, &modules, &link, &module)) {
-        by_link(module, &link, c);
-        c->links_mpi = named;
+        by_mpi4py(path, module, &link, is_sure, c);
+        c->links_mpi = named && is_sure;
     } else {
         because = hb_xasprintf("%s has %s", path,
                                modules.n > 0

@@ -215,6 +215,16 @@ static void missing_program_takes_the_default_rule(void **state)
     assert_non_null(strstr(c.why, "default rule"));
 }
 
+/* bin/python3 is a link to bin/python3.11, as it is nearly everywhere. */
+static void python311(struct lab *lab)
+{
+    char *path = hb_xasprintf("%s/bin/python3", lab->dir);
+
+    ELF(lab, "bin/python3.11");
+    assert_int_equal(symlink("python3.11", path), 0);
+    free(path);
+}
+
 static void python_follows_its_mpi4py(void **state)
 {
     struct lab *lab = *state;
@@ -251,7 +261,8 @@ static void virtual_environment_hides_the_system(void **state)
     ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
         .needed = {"libmpi.so.12"});
     text_file(lab, "venv/pyvenv.cfg",
-              "home = /usr/bin\ninclude-system-site-packages = false\n");
+              "home = /usr/bin\ninclude-system-site-packages = false\n"
+              "version = 3.11.2\n");
     assert_int_equal(detect(lab, "venv/bin/python3 x.py").certain, 0);
     ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.so",
         .needed = {"libmpi.so.40"});
@@ -263,7 +274,7 @@ static void a_wheel_for_both_is_decided_by_what_is_there(void **state)
 {
     struct lab *lab = *state;
 
-    ELF(lab, "bin/python3");
+    python311(lab);
     ELF(lab, "home/.local/lib/python3.11/site-packages/mpi4py/MPI.a.so",
         .needed = {"libmpich.so.777"});
     ELF(lab, "home/.local/lib/python3.11/site-packages/mpi4py/MPI.b.so",
@@ -278,7 +289,8 @@ static void a_wheel_for_both_is_decided_by_what_is_there(void **state)
 static void venv_of_both_abis(struct lab *lab)
 {
     ELF(lab, "venv/bin/python3");
-    text_file(lab, "venv/pyvenv.cfg", "home = /usr/bin\n");
+    text_file(lab, "venv/pyvenv.cfg",
+              "home = /usr/bin\nversion_info = 3.11.2.final.0\n");
     ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.mpich.x.so",
         .needed = {"libmpi.so.12"});
     ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.openmpi.x.so",
@@ -320,6 +332,127 @@ static void a_wheel_per_abi_takes_the_abi_that_is_named(void **state)
                   HB_MPI_MPICH);
 }
 
+static void mpi4py_of_another_version_is_not_its_own(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    python311(lab);
+    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.40"});
+    ELF(lab, "home/.local/lib/python3.9/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.12"});
+    assert_choice(detect(lab, "python3 x.py"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+    ELF(lab, "home/.local/lib/python3.11/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.12"});
+    assert_choice(detect(lab, "python3 x.py"), HB_PM_PMI1, HB_MPI_MPICH);
+    /* A virtual environment's own copy has no number in its name. */
+    ELF(lab, "venv/bin/python3");
+    text_file(lab, "venv/pyvenv.cfg",
+              "version_info = 3.9.1.final.0\nversion = 20.1\n");
+    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.12"});
+    assert_int_equal(detect(lab, "venv/bin/python3 x.py").flavour,
+                     HB_MPI_UNKNOWN);
+    ELF(lab, "venv/lib/python3.9/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.40"});
+    assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMIX,
+                  HB_MPI_OPENMPI4);
+}
+
+static void mpi4py_of_a_python_without_version_is_a_guess(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_family_choice c;
+
+    mpich(lab);
+    openmpi4(lab); /* what the default rule would take */
+    ELF(lab, "bin/python3");
+    ELF(lab, "home/.local/lib/python3.9/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.12"});
+    c = detect(lab, "python3 -m mpi4py x.py");
+    assert_int_equal(c.family, HB_PM_PMI1);
+    assert_int_equal(c.flavour, HB_MPI_MPICH);
+    assert_int_equal(c.certain, 0);
+    assert_int_equal(c.links_mpi, 0);
+}
+
+/* MPICH's in the user's packages and in PYTHONPATH's, Open MPI's below. */
+static void python_is_told_what_not_to_look_at(void **state)
+{
+    static const struct {
+        const char *line;
+        int sees_user, sees_path;
+    } list[] = {
+        {"python3 x.py -s", 1, 1}, {"python3 -s x.py", 0, 1},
+        {"python3 -Bs x.py", 0, 1}, {"python3 -I x.py", 0, 0},
+        {"python3 -uE x.py", 1, 0}, {"python3 -W s -X I x.py", 1, 1},
+        {"python3 -Ws -XI x.py", 1, 1}, {"python3 -m s -I", 1, 1},
+        {"python3 -W s -s x.py", 0, 1}, {"python3 - -s", 1, 1},
+        {"python3 --check-hash-based-pycs=always x.py", 1, 1},
+    };
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    python311(lab);
+    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.40"});
+    ELF(lab, "home/.local/lib/python3.11/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.12"});
+    ELF(lab, "path/mpi4py/MPI.so", .needed = {"libmpi.so.12"});
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        hb_env_set(&lab->env, "PYTHONPATH", "");
+        assert_int_equal(detect(lab, list[i].line).flavour,
+                         list[i].sees_user ? HB_MPI_MPICH : HB_MPI_OPENMPI4);
+        hb_env_setf(&lab->env, "PYTHONPATH", "%s/path", lab->dir);
+        assert_int_equal(detect(lab, list[i].line).flavour,
+                         list[i].sees_user || list[i].sees_path
+                             ? HB_MPI_MPICH : HB_MPI_OPENMPI4);
+    }
+}
+
+static void the_users_packages_are_where_python_is_told(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    python311(lab);
+    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.40"});
+    ELF(lab, "mine/lib/python3.11/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.12"});
+    assert_choice(detect(lab, "python3 x.py"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+    hb_env_setf(&lab->env, "PYTHONUSERBASE", "%s/mine", lab->dir);
+    assert_choice(detect(lab, "python3 x.py"), HB_PM_PMI1, HB_MPI_MPICH);
+    hb_env_set(&lab->env, "PYTHONNOUSERSITE", "");
+    assert_choice(detect(lab, "python3 x.py"), HB_PM_PMI1, HB_MPI_MPICH);
+    hb_env_set(&lab->env, "PYTHONNOUSERSITE", "1");
+    assert_choice(detect(lab, "python3 x.py"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+    assert_choice(detect(lab, "python3 -E x.py"), HB_PM_PMIX,
+                  HB_MPI_OPENMPI4);
+}
+
+/* The MPI beside the user's packages is theirs. */
+static void a_wheel_per_abi_leaves_the_users_mpi_where_it_may(void **state)
+{
+    struct lab *lab = *state;
+
+    openmpi4(lab);
+    ELF(lab, "opt/bin/python3.11");
+    ELF(lab, "opt/lib/python3.11/site-packages/mpi4py/MPI.mpich.x.so",
+        .needed = {"libmpi.so.12"});
+    ELF(lab, "opt/lib/python3.11/site-packages/mpi4py/MPI.openmpi.x.so",
+        .needed = {"libmpi.so.40"});
+    ELF(lab, "home/.local/lib/libmpi.so.12");
+    assert_choice(detect(lab, "opt/bin/python3.11 x.py"), HB_PM_PMI1,
+                  HB_MPI_MPICH);
+    assert_choice(detect(lab, "opt/bin/python3.11 -s x.py"), HB_PM_PMIX,
+                  HB_MPI_OPENMPI4);
+}
+
 static void pythons_are_known_by_name(void **state)
 {
     assert_true(hb_is_python("/usr/bin/python3.11"));
@@ -354,6 +487,11 @@ int main(void)
         IN_LAB(a_wheel_for_both_is_decided_by_what_is_there),
         IN_LAB(a_wheel_per_abi_takes_the_mpi_of_its_environment),
         IN_LAB(a_wheel_per_abi_takes_the_abi_that_is_named),
+        IN_LAB(mpi4py_of_another_version_is_not_its_own),
+        IN_LAB(mpi4py_of_a_python_without_version_is_a_guess),
+        IN_LAB(python_is_told_what_not_to_look_at),
+        IN_LAB(the_users_packages_are_where_python_is_told),
+        IN_LAB(a_wheel_per_abi_leaves_the_users_mpi_where_it_may),
         cmocka_unit_test(pythons_are_known_by_name),
     };
 

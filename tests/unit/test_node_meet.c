@@ -20,7 +20,8 @@
 
 #define RANKS 3
 #define TURNS 20000
-#define HANGS_S 60 /* turns that take so long never end */
+#define STRETCH 500 /* turns; each gives way to whatever else runs */
+#define HANGS_S 60  /* a stretch that takes so long never ends */
 
 static struct hb_segment memory;
 static _Atomic int came[RANKS];
@@ -55,6 +56,9 @@ static void *take_turns(void *arg)
     r.rank = (uint32_t)((_Atomic int *)arg - came);
     dice = r.rank;
     for (int turn = 1; turn <= TURNS; turn++) {
+        if (r.rank == 0 && turn % STRETCH == 0) {
+            alarm(HANGS_S);
+        }
         atomic_fetch_add(&came[r.rank], 1);
         for (int rc = -1; rc < 0;) {
             dice = dice * 6364136223846793005u + 1442695040888963407u;

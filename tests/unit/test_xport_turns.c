@@ -26,7 +26,7 @@
 
 #define RANKS 2
 #define CONTEXT 5u
-#define TURNS 100000 /* of progress, each a few microseconds */
+#define TURNS 4000000 /* of progress: far more than a busy machine needs */
 #define LONG_WORD 1000 /* bytes: more than a word */
 
 static struct hb_xport_req *send_bytes(struct xport_world *p, int from,

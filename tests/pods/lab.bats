@@ -89,6 +89,11 @@ teardown_file() { lab_down; }
     [ "$output" = mine ]
 }
 
+# Those of other labs may come and go meanwhile.
+no_cgroups() { # ROOT
+    [ -z "$(find "$1" -name "podlab-$PODLAB_NAME" 2> /dev/null)" ]
+}
+
 # Whatever kind of cgroups there are, pods come up, freeze and go.
 for_cgroups() {
     export PODLAB_NAME=$1-$$ PODLAB_CGROUP_ROOT=$2
@@ -97,7 +102,7 @@ for_cgroups() {
     "$podlab" thaw 0
     run -0 pod 0 hostname
     "$podlab" down
-    [ -z "$(find "$2" -name "podlab-$PODLAB_NAME" 2> /dev/null)" ]
+    no_cgroups "$2"
 }
 @test "pods come up without any cgroup" { for_cgroups none /nonexistent; }
 @test "pods come up with cgroup v2" {
@@ -124,8 +129,7 @@ for_cgroups() {
     wait_until test ! -e "/proc/$first/root/run"
     "$podlab" gc
     [ ! -e "/run/podlab/$PODLAB_NAME" ]
-    run find /sys/fs/cgroup -name "podlab-$PODLAB_NAME"
-    [ -z "$output" ]
+    no_cgroups /sys/fs/cgroup
 }
 
 @test "a lab that is taken down while a pod is frozen leaves nothing" {
@@ -136,6 +140,5 @@ for_cgroups() {
     "$podlab" freeze 0
     "$podlab" down
     [ ! -e "/proc/$first/root/run" ]
-    run find /sys/fs/cgroup -name "podlab-$PODLAB_NAME"
-    [ -z "$output" ]
+    no_cgroups /sys/fs/cgroup
 }

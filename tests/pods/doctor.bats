@@ -27,7 +27,7 @@ print(eval(sys.argv[1]))' "$1" <<< "$output"
 @test "every pair of a small gang exchanges messages, both ways" {
     lab_up pairs 4
     pod 0 test ! -e /root/.cache/hpcboot
-    pod_doctor -H pod-0,pod-1,pod-2,pod-3 -f json
+    answered doctor -H pod-0,pod-1,pod-2,pod-3 -f json
     [ "$status" -le 1 ] # a busy machine may be slow
     for ((i = 0; i < 4; i++)); do
         pod $i test ! -e /root/.cache/hpcboot
@@ -118,7 +118,7 @@ assert "MaxStartups is 2:50:4 in" in f[0]["what"], f' <<< "$output"
     lab_up thin 5
     pod 3 tc qdisc add dev eth0 root tbf rate 20mbit burst 32kb latency 400ms ||
         skip 'no tbf'
-    pod_doctor -H pod-0,pod-1,pod-2,pod-3,pod-4 -f json
+    answered doctor -H pod-0,pod-1,pod-2,pod-3,pod-4 -f json
     [ "$status" -eq 1 ]
     [ "$(report '"pod-3" in bad["bandwidth"]')" = True ]
 }
@@ -152,7 +152,7 @@ some_probes() { [ "$(probes 1)" != 0 ]; }
 @test "what a library prints on a probe's standard output is no word of the probe" {
     [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || skip 'built without UCX'
     lab_up words 2
-    run pod 0 env UCX_LOG_LEVEL=debug timeout -s KILL "$HB_LIMIT" \
+    answered pod 0 env UCX_LOG_LEVEL=debug timeout -s KILL "$HB_LIMIT" \
         "$HB_BUILDDIR/hpcboot" doctor -q -f json -H pod-0,pod-1 \
         --launch-with 'ssh %h HPCBOOT_TRANSPORTS=ucx'
     [ "$(report 'len(t["pairs"]), all(p["failed"] is None for p in t["pairs"])')" \
@@ -177,7 +177,7 @@ some_probes() { [ "$(probes 1)" != 0 ]; }
 @test "hosts that others have started are let go like all others" {
     lab_up below 4
     for command in wait doctor; do
-        run pod 0 env HPCBOOT_TREE_WIDTH=2 timeout -s KILL "$HB_LIMIT" \
+        answered pod 0 env HPCBOOT_TREE_WIDTH=2 timeout -s KILL "$HB_LIMIT" \
             "$HB_BUILDDIR/hpcboot" $command -H pod-0,pod-1,pod-2,pod-3
         [ "$status" -le 1 ]
         says_not 'is lost'

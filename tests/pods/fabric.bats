@@ -40,10 +40,10 @@ teardown() { lab_down; }
 
 @test "a preflight examines every pod, and the job starts where none is bad" {
     lab_up flight 2
-    run pod_hb --preflight -H pod-0,pod-1 echo started
+    answered pod_hb --preflight -H pod-0,pod-1 echo started
     ended_with 0
     [ "$(grep -c '^started$' <<< "$output")" -eq 2 ]
-    run pod_hb --preflight -H pod-0,pod-1 nosuchprogram
+    answered pod_hb --preflight -H pod-0,pod-1 nosuchprogram
     ended_with 75
     says 'preflight: program: .* and others: nosuchprogram is not found'
 }

@@ -109,6 +109,11 @@ says_not() {
         return 1
     }
 }
+# $output without the lines that come where hosts are gathered for long.
+but_for_waiting() {
+    grep -aEv '^hbrun: (waiting for hosts: |[0-9]+ of [0-9]+ hosts ready )' \
+        <<< "$output" || true
+}
 ended_with() {
     [ "$status" -eq "$1" ] || {
         echo "status $status, expected $1"

@@ -92,7 +92,7 @@ time.sleep(1000)' &
     pod 0 rm .ssh/known_hosts
     run pod_hb --host-keys pin -H pod-1 hostname
     ended_with 0
-    [ "$output" = pod-1 ]
+    [ "$(but_for_waiting)" = pod-1 ]
 }
 
 @test "a host key that has changed is an error, whatever was asked for" {

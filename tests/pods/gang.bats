@@ -58,7 +58,7 @@ teardown_file() { lab_down; }
 @test "nothing is heard on a terminal's lines that is not asked for" {
     run pod_hb -H pod-1,pod-2 true
     ended_with 0
-    [ -z "$output" ]
+    [ -z "$(but_for_waiting)" ]
 }
 
 @test "arguments and environment reach remote ranks byte for byte" {
@@ -69,7 +69,7 @@ teardown_file() { lab_down; }
     run pod 0 env ODD="$odd" BYTES_SHOW=ODD timeout -s KILL "$HB_LIMIT" \
         "$hbrun" -H pod-1 "$bytes" "$odd" '' '%h'
     ended_with 0
-    [ "$output" = "$(cat expected)" ]
+    [ "$(but_for_waiting)" = "$(cat expected)" ]
 }
 
 @test "stdin reaches rank 0 on another host" {

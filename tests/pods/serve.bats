@@ -68,7 +68,7 @@ serve_one_that_fails() {
     ended_with 0
     says '^0 on pod-1$'
     says '^1 on pod-2$'
-    [ "${#lines[@]}" -eq 2 ]
+    [ "$(but_for_waiting | wc -l)" -eq 2 ]
     pods_clean 1 2
 }
 
@@ -334,7 +334,7 @@ END
     pod_hb --port 2001 -H pod-1 "$F/graceful" "$F/up" > "$F/out" 2>&1 3>&- &
     wait_until test -s "$F/up"
     pod 1 bash -c 'kill -TERM $(cat /run/more.pid)'
-    wait_until pod 1 test -e /run/more.status
+    wait_until pod 1 grep -qs . /run/more.status
     run pod 1 cat /run/more.status
     [ "$output" = 0 ]
     wait $! || true

@@ -230,11 +230,11 @@ answered() {
 
 # pod_job COMMAND...: in the background of pod-0, as $job; its pid there is in
 # /tmp/launcher, its words in /tmp/out and /tmp/err: its own, not those of the
-# job before, whoever looks how soon.
+# job before, whoever looks how soon. Its limit is for several waits of a test.
 pod_job() {
     pod 0 rm -f /tmp/launcher /tmp/out /tmp/err
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'echo $$ > /tmp/launcher
+    pod 0 timeout -s KILL $((3 * HB_LIMIT)) bash -c 'echo $$ > /tmp/launcher
         exec "$@" > /tmp/out 2> /tmp/err' - "$@" &
     job=$!
 }

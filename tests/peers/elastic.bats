@@ -57,7 +57,7 @@ ranks='trap "echo saved \$HPCBOOT_RANK; exit 0" USR1
 elastic() { # NAME MIN:MAX POLICY
     pod_job env KUBERNETES_SERVICE_HOST=127.0.0.1 \
         KUBERNETES_SERVICE_PORT="$(cat "$cluster/port")" \
-        timeout -s KILL "$HB_LIMIT" "$hbrun" -v --pod-selector "app=$1" \
+        "$hbrun" -v --pod-selector "app=$1" \
         --np "$2" --npernode 1 --on-failure "$3" --checkpoint-signal USR1 \
         --grace 20 --events /tmp/events bash -c "$ranks"
 }

@@ -153,7 +153,7 @@ all_wait() { [ "$(pod 0 grep -sc 'waits$' /tmp/out)" = "$1" ]; }
 
 # others_go_on_after SIGNAL: sent to the agent of pod-2.
 others_go_on_after() {
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
+    pod_job "$hbrun" --on-failure continue \
         -H pod-1:2,pod-2:2,pod-0:1 "$probe" survive
     wait_until all_wait 5
     pod 2 kill "-$1" "$(pod 2 pgrep -n -x hpcbootd)"

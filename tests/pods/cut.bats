@@ -38,7 +38,7 @@ heal() { # I J
 begin() {
     local ranks=${2//[^,]/}
     ranks=$((${#ranks} + 1))
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure "$1" \
+    pod_job "$hbrun" --on-failure "$1" \
         --heartbeat 1 --events /tmp/events "${options[@]}" -H "$2" \
         "${wrapper[@]}" "$HB_BUILDDIR/tests/cli/apiprobe" "$3"
     wait_until all_wait "$ranks"
@@ -162,7 +162,7 @@ hosts_of_another() {
     pod 1 ip route add unreachable 10.77.0.3/32
     pod 2 ip route add unreachable 10.77.0.2/32
     pod 1 touch /tmp/enough
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
+    pod_job "$hbrun" --on-failure continue \
         --heartbeat 6 -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/apiprobe" meet
     wait_until pod 1 pgrep -x apiprobe
     wait_until pod 2 pgrep -x apiprobe
@@ -197,7 +197,7 @@ hosts_of_another() {
 
 @test "restart-job: all begin again without the one that was given up" {
     # shellcheck disable=SC2016  # expanded in the ranks
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure restart-job \
+    pod_job "$hbrun" --on-failure restart-job \
         --heartbeat 1 --spares 1 --restart-delay 100ms -H pod-1,pod-2,pod-3 \
         bash -c '[ "$HPCBOOT_RESTART" = 0 ] || exec "$0" who
             exec "$0" survive' "$HB_BUILDDIR/tests/cli/apiprobe"

@@ -26,7 +26,7 @@ holds='exec 9> /tmp/held
 
 begin() { # OPTION...
     local i
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --heartbeat 1 --grace 2 \
+    pod_job "$hbrun" --heartbeat 1 --grace 2 \
         --restart-delay 0 --events /tmp/events "$@" \
         -H pod-1,pod-2,pod-3 bash -c "$holds"
     for i in 1 2 3; do wait_until pod $i test -e /tmp/started; done
@@ -79,7 +79,7 @@ ready() {
 # which counts like all that it says from then on.
 @test "before the job begins: an agent that is stopped, and much is said" {
     "$podlab" link 4 down
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --heartbeat 1 --tree-width 2 \
+    pod_job "$hbrun" --heartbeat 1 --tree-width 2 \
         --on-failure continue --wait-hosts 60 --connect-timeout 2 \
         --events /tmp/events -H pod-1,pod-2,pod-3,pod-4 bash -c \
         'for i in {1..100}; do echo "$(hostname) says $i"; sleep 0.05; done'

@@ -30,7 +30,7 @@ ranks='trap "echo saved \$HPCBOOT_RANK; exit 0" USR1
 elastic() { # MIN:MAX [OPTION...]
     local np=$1
     shift
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" -v --np "$np" \
+    pod_job "$hbrun" -v --np "$np" \
         --hostfile /tmp/hosts --checkpoint-signal USR1 --grace 20 \
         --heartbeat 1 --events /tmp/events "$@" bash -c "$ranks"
 }
@@ -208,7 +208,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 @test "hosts come and go by a discovery script" {
     pod 0 bash -c 'printf "#!/bin/sh\ncat /tmp/hosts\n" > /tmp/discover
         chmod +x /tmp/discover; echo pod-1:1 > /tmp/hosts'
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" -v \
+    pod_job "$hbrun" -v \
         --np 1:2 --discover-hosts /tmp/discover --on-failure continue \
         --checkpoint-signal USR1 --events /tmp/events bash -c "$ranks"
     on 1
@@ -227,7 +227,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 @test "a script that names too few hosts to begin with is asked again" {
     pod 0 bash -c 'printf "#!/bin/sh\ncat /tmp/hosts\n" > /tmp/discover
         chmod +x /tmp/discover; : > /tmp/hosts'
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np 2:3 \
+    pod_job "$hbrun" --np 2:3 \
         --discover-hosts /tmp/discover --on-failure continue bash -c "$ranks"
     named() { pod 0 grep -q "waiting for hosts: $1" /tmp/err; }
     wait_until named '0 are named'
@@ -416,7 +416,7 @@ the_second_dies() { # as soon as it has come, and may not come again
 library() { # MIN:MAX COMMAND...
     local np=$1
     shift
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np "$np" \
+    pod_job "$hbrun" --np "$np" \
         -x GROW_TO="${grow_to:-2}" --hostfile /tmp/hosts \
         --on-failure "${policy:-continue}" --events /tmp/events "$@"
 }

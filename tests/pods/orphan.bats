@@ -33,7 +33,7 @@ counting='n=0; echo $$ > /tmp/started
 tree_job() {
     local i
     for i in $(seq 0 $last); do pod "$i" rm -f /tmp/started /tmp/go; done
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --tree-width 2 \
+    pod_job "$hbrun" --tree-width 2 \
         --heartbeat 1 --grace 2 --restart-delay 100ms --events /tmp/events \
         "$@" -H "$(workers)" bash -c "$counting"
     for i in $(seq 1 $last); do
@@ -250,7 +250,7 @@ survives() {
         echo "rank $r=pod-$((r + 4)) slot=0"; done > /tmp/rankfile
         for i in 1 2 3 4 5 6 7 8 9; do echo pod-$i; done > /tmp/hosts'
     # shellcheck disable=SC2016  # expanded in the ranks
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --tree-width 3 --pmi pmi1 \
+    pod_job "$hbrun" --tree-width 3 --pmi pmi1 \
         --on-failure continue --events /tmp/events --rankfile /tmp/rankfile \
         -n 6 --hostfile /tmp/hosts bash -c '
         ask() { echo "$1" >&"$PMI_FD"; read -r answer <&"$PMI_FD"; }

@@ -12,7 +12,7 @@ load ../common
 if [ "${HB_LONG:-no}" = yes ]; then
     last=64
     width=(--tree-width 4)
-    HB_LIMIT=300
+    export HB_LIMIT=300
 else
     last=4
     width=()
@@ -80,7 +80,7 @@ row() {
     local i policy=$1 fault=$2 expected=$3 victim=2
     shift 3
     fresh
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure "$policy" \
+    pod_job "$hbrun" --on-failure "$policy" \
         --heartbeat 1 --grace 2 --restart-delay 100ms --events /tmp/events \
         "${width[@]}" "$@" bash -c "$rank" "$BATS_FILE_TMPDIR"
     wait_until have rank_started $last
@@ -138,7 +138,7 @@ more=(-H "$(workers $spare)" --spares 1)
 
 @test "respawn: a host is told to leave, its rank moves to a spare" {
     fresh
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure respawn \
+    pod_job "$hbrun" --on-failure respawn \
         --restart-delay 100ms --events /tmp/events "${more[@]}" \
         bash -c "$rank" "$BATS_FILE_TMPDIR"
     # shellcheck disable=SC2046  # numbers
@@ -155,7 +155,7 @@ more=(-H "$(workers $spare)" --spares 1)
 
 @test "continue: a rank that its checkpoint signal ends has not failed" {
     fresh
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
+    pod_job "$hbrun" --on-failure continue \
         --checkpoint-signal USR1 --grace 2 --events /tmp/events "${all[@]}" \
         bash -c "$rank" "$BATS_FILE_TMPDIR"
     # shellcheck disable=SC2046  # numbers

@@ -44,7 +44,7 @@ meets_pmi=$waits'
 begin() {
     local i n=$1 script=$2
     shift 2
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure respawn \
+    pod_job "$hbrun" --on-failure respawn \
         --heartbeat 1 --restart-delay 100ms --events /tmp/events "$@" \
         bash -c "$script" "$shared" "$HB_BUILDDIR/tests/cli/apiprobe"
     for ((i = 0; i < n; i++)); do have_begun $i 0; done

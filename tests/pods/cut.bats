@@ -39,7 +39,7 @@ begin() {
     local ranks=${2//[^,]/}
     ranks=$((${#ranks} + 1))
     pod_job "$hbrun" --on-failure "$1" \
-        --heartbeat 1 --events /tmp/events "${options[@]}" -H "$2" \
+        --heartbeat 2 --events /tmp/events "${options[@]}" -H "$2" \
         "${wrapper[@]}" "$HB_BUILDDIR/tests/cli/apiprobe" "$3"
     wait_until all_wait "$ranks"
 }
@@ -198,7 +198,7 @@ hosts_of_another() {
 @test "restart-job: all begin again without the one that was given up" {
     # shellcheck disable=SC2016  # expanded in the ranks
     pod_job "$hbrun" --on-failure restart-job \
-        --heartbeat 1 --spares 1 --restart-delay 100ms -H pod-1,pod-2,pod-3 \
+        --heartbeat 2 --spares 1 --restart-delay 100ms -H pod-1,pod-2,pod-3 \
         bash -c '[ "$HPCBOOT_RESTART" = 0 ] || exec "$0" who
             exec "$0" survive' "$HB_BUILDDIR/tests/cli/apiprobe"
     wait_until all_wait 2

@@ -32,7 +32,7 @@ elastic() { # MIN:MAX [OPTION...]
     shift
     pod_job "$hbrun" -v --np "$np" \
         --hostfile /tmp/hosts --checkpoint-signal USR1 --grace 20 \
-        --heartbeat 1 --events /tmp/events "$@" bash -c "$ranks"
+        --heartbeat 2 --events /tmp/events "$@" bash -c "$ranks"
 }
 on() { wait_until pod "$1" test -s /tmp/started; }
 go() { local i; for i; do pod "$i" touch /tmp/go; done; }

@@ -303,7 +303,7 @@ netem_or_skip() {
     [ ! -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || ways="tcp ucx"
     for t in $ways; do
         pod_job "$hbrun" --on-failure continue \
-            --heartbeat 600ms -x HPCBOOT_TRANSPORTS="$t" \
+            --heartbeat 2 -x HPCBOOT_TRANSPORTS="$t" \
             -H pod-0:1,pod-1:1,pod-2:2 "$HB_BUILDDIR/tests/cli/apiprobe" survive
         # shellcheck disable=SC2317  # called by wait_until
         all_wait() { [ "$(pod 0 grep -sc 'waits$' /tmp/out)" = 4 ]; }

@@ -34,7 +34,7 @@ tree_job() {
     local i
     for i in $(seq 0 $last); do pod "$i" rm -f /tmp/started /tmp/go; done
     pod_job "$hbrun" --tree-width 2 \
-        --heartbeat 1 --grace 2 --restart-delay 100ms --events /tmp/events \
+        --heartbeat 2 --grace 2 --restart-delay 100ms --events /tmp/events \
         "$@" -H "$(workers)" bash -c "$counting"
     for i in $(seq 1 $last); do
         wait_until pod "$i" test -s /tmp/started

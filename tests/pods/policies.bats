@@ -81,7 +81,7 @@ row() {
     shift 3
     fresh
     pod_job "$hbrun" --on-failure "$policy" \
-        --heartbeat 1 --grace 2 --restart-delay 100ms --events /tmp/events \
+        --heartbeat 2 --grace 2 --restart-delay 100ms --events /tmp/events \
         "${width[@]}" "$@" bash -c "$rank" "$BATS_FILE_TMPDIR"
     wait_until have rank_started $last
     # shellcheck disable=SC2046  # numbers

@@ -280,8 +280,8 @@ stuck_will_say() {
 }
 
 @test "hpcboot stuck where a host does not answer: the others are shown" {
-    pod_job "$hbrun" -H pod-1:2,pod-2:1 "$HB_BUILDDIR/tests/cli/stuckprobe" \
-        absent
+    pod_job "$hbrun" --heartbeat 60 -H pod-1:2,pod-2:1 \
+        "$HB_BUILDDIR/tests/cli/stuckprobe" absent
     stuck_will_say '^ranks? 0.* for rank 2 on pod-2, which waits'
     "$podlab" freeze 2
     stuck_will_say '^ranks? 0.* wait.* for rank 2, which was not seen'

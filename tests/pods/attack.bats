@@ -105,7 +105,7 @@ told_nothing() { # I...: no fake there was told anything of the job
 @test "only --host-keys pin tells a host that proves nothing, and warns" {
     gang_of pod-2
     fake 2 silent
-    run launch --host-keys pin --timeout 3 hostname
+    run launch --host-keys pin --timeout 10 hostname
     says 'warning: host keys that are not known were accepted.*pod-2'
     grep -qa "$secret_word" "$F/told/2"
 }

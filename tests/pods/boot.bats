@@ -924,7 +924,7 @@ memory_is_below() { # MIB
 
 @test "a port that accepts and says nothing" {
     listener silent 'push @keep, $c'
-    run -0 drive silent --timeout 300
+    run -0 drive silent --timeout 3000
     says '^failed banner: .*accepts connections but sends no SSH banner'
 }
 

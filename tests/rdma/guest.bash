@@ -82,12 +82,12 @@ fails() {
     grep -qF -- "$words" /tmp/has || { cat /tmp/has; return 1; }
 }
 # shellcheck disable=SC2154  # build: of the tests
-hb() { timeout -k 2 120 "$build/hbrun" "$@"; }
+hb() { timeout -k 2 400 "$build/hbrun" "$@"; }
 
-# comes WORDS FILE: they are there within a minute.
+# comes WORDS FILE: they are there within three minutes.
 comes() {
     local i
-    for i in {1..300}; do
+    for i in {1..900}; do
         ! grep -qE -- "$1" "$2" || return 0
         sleep 0.2
     done

@@ -197,22 +197,26 @@ void job_carry_tell_folded(struct job *j)
     hb_strv_destroy(&lines);
 }
 
-/* How much may be read now without running ahead of the slowest reader. */
+/* How much may be read now without running ahead of the slowest reader. None
+ * where nothing runs: a file without an end would keep the loop busy for ever,
+ * and whoever is started again is to have what comes. */
 static size_t stdin_room(const struct job *j)
 {
     uint64_t most = j->stdin_mode == HB_STDIN_ALL ? STDIN_WINDOW_ALL
                                                   : STDIN_WINDOW;
     uint64_t ahead = 0;
+    int runs = 0;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
         uint64_t under_way = h->stdin_sent - h->stdin_taken;
 
+        runs |= h->state == HOST_RUNNING;
         if (h->state == HOST_RUNNING && under_way > ahead) {
             ahead = under_way;
         }
     }
-    return ahead < most ? (size_t)(most - ahead) : 0;
+    return runs && ahead < most ? (size_t)(most - ahead) : 0;
 }
 
 /* Of a host in this state. */

@@ -452,7 +452,9 @@ static int run(struct job *j)
     }
     event_base_dispatch(j->base);
     job_signals_hold(SIG_BLOCK); /* until the pause between two lives */
-    (void)event_base_loop(j->base, EVLOOP_NONBLOCK); /* one caught before */
+    /* For one that was caught before. NONBLOCK alone goes round as long as a
+     * timer is due again in each turn. */
+    (void)event_base_loop(j->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
     hb_progress_done(j->progress);
     sweep_up(j);
     job_probe_last(j);

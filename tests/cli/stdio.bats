@@ -96,6 +96,15 @@ setup() { common_setup; }
     ended_with 0
 }
 
+# Files are read as fast as they can be, and these far longer than a test may
+# take.
+@test "a standard input without an end does not hold the job" {
+    run -0 hb -n 1 true < /dev/zero
+    run -0 hb --timeout "$HB_LIMIT" -n 2 --stdin all true < /dev/zero
+    truncate -s 8E in || truncate -s 15T in || skip 'no large file can be made'
+    run -0 hb -n 1 true < in
+}
+
 @test "bytes that are not text and a last line without an end are unharmed" {
     head -c 300000 /dev/urandom > in
     printf 'no end' >> in

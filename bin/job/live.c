@@ -8,7 +8,7 @@
  * its agent is ready it gets a seat (seats.h): from then on it is one of the
  * job. A host that cannot be taken in is none of the job's troubles: it is
  * tried again, later and later, as long as the source names it, and the job
- * does not wait for it.
+ * does not wait for it, nor does it keep others out.
  *
  * A host that the source no longer names is told to end its ranks, as when it
  * were evicted. Its end is no failure, and its seat is free. */
@@ -192,13 +192,12 @@ static struct job_host *add_entry(struct job *j, const struct hb_host *spec)
 /* Has no part in the job, and might. */
 static int is_out(const struct job_host *h)
 {
-    int had_ranks = h->let_go || h->gone;
+    int had_ranks = h->let_go || h->gone, none = h->node == HB_NODE_UNSET;
 
     return !h->left_out && !h->joins && !h->unfit && h->link == NULL &&
            h->boot == NULL &&
-           ((h->state == HOST_DONE && (h->node == HB_NODE_UNSET || h->let_go))
-            || (h->state == HOST_LOST &&
-                (had_ranks || h->node == HB_NODE_UNSET))) &&
+           ((h->state == HOST_DONE && (none || h->let_go)) ||
+            (h->state == HOST_LOST && (none || had_ranks))) &&
            h->comebacks + h->gone <= h->job->opt->max_restarts;
 }
 
@@ -212,7 +211,8 @@ static int64_t room_left(const struct job *j)
         const struct job_host *h = &j->hosts[i];
         uint32_t slots = job_ranks_of(h);
 
-        if (h->joins && (h->state < HOST_READY || job_wiring_asks(h))) {
+        if (h->joins && h->failed_in_row == 0 &&
+            (h->state < HOST_READY || job_wiring_asks(h))) {
             room -= slots > 0 ? slots : 1;
         }
     }

@@ -101,6 +101,28 @@ END
     says 'warning: host b .*cannot do what is asked for: .*the job goes on'
 }
 
+@test "a host that never comes up does not keep another one out" {
+    hosts a
+    cat > way <<'END'
+#!/bin/sh
+[ "$1" != bad ] || exit 1
+shift
+exec "$@"
+END
+    chmod +x way
+    job --np 1:2 --hostfile hosts --on-failure continue \
+        --launch-with "$PWD/way %h" bash -c "$ranks"
+    wait_until begun 'life 0' 1
+    hosts a bad
+    wait_until grep -q '"host_not_taken","host":"bad"' events
+    hosts bad a good
+    wait_until begun 'rank 1' 1
+    touch go
+    job_ends
+    ended_with 0
+    grep -q '"host_joins","host":"good"' events
+}
+
 @test "a host whose agent was told to end comes back while it is named" {
     for policy in continue respawn; do
         rm -f go begun events

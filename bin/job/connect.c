@@ -289,7 +289,9 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     if (h->times.stage_ns[HB_STAGE_READY] == 0) {
         host_timed_stage(h, HB_STAGE_READY, hb_now_ns());
     }
-    h->failed_in_row = 0;
+    if (!h->joins) { /* it may not be taken in yet: it is when it has ranks */
+        h->failed_in_row = 0;
+    }
     h->was_there = 1;
     hb_lives_note_back(j->lives, h->spec->name);
     h->told_parent = 0;

@@ -48,16 +48,20 @@ teardown() { lab_down; }
     says 'preflight: program: .* and others: nosuchprogram is not found'
 }
 
+extra_on() { # POD...: a device of one network, which other pods do not have
+    local i
+    for i; do
+        pod "$i" ip link add extra type veth peer name extra-end
+        pod "$i" ip link set extra up
+        pod "$i" ip link set extra-end up
+        pod "$i" ip addr add "10.78.0.1$i/24" dev extra
+    done
+}
+
 # The agent is the ranks' parent.
 @test "a spare without a way to the others' network takes no part, and the next one does" {
     lab_up spare 4
-    local i
-    for i in 0 1 3; do
-        pod $i ip link add extra type veth peer name extra-end
-        pod $i ip link set extra up
-        pod $i ip link set extra-end up
-        pod $i ip addr add 10.78.0.1$i/24 dev extra
-    done
+    extra_on 0 1 3
     # shellcheck disable=SC2016  # expanded in the ranks
     run pod_hb -H pod-0,pod-1,pod-2,pod-3 --spares 2 -n 2 --fabric extra \
         --on-failure respawn sh -c '
@@ -67,4 +71,32 @@ teardown() { lab_down; }
     ended_with 0
     says 'host pod-2 did not come .*: --fabric extra: it has no way of its own to 10.78.0.0/24'
     says '^rank 1 on pod-3 by extra$'
+}
+
+# It is logged in to before it can be asked, each time.
+@test "a newcomer without a way to the others' network is told of once" {
+    lab_up newcomer 4
+    extra_on 1 3
+    refused() { # N: times
+        [ "$(pod 0 grep -c '"host_not_taken","host":"pod-2"' /tmp/events)" \
+            -ge "$1" ]
+    }
+    pod 0 sh -c 'echo pod-1:1 > /tmp/hosts'
+    # shellcheck disable=SC2016  # expanded in the ranks
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np 1:2 --fabric extra \
+        --hostfile /tmp/hosts --on-failure continue --restart-delay 100ms \
+        --events /tmp/events sh -c ': > /tmp/started
+            until [ -e /tmp/go ]; do sleep 0.05; done'
+    wait_until pod 1 test -e /tmp/started
+    pod 0 sh -c 'printf "pod-1:1\npod-2:1\n" > /tmp/hosts'
+    wait_until refused 3
+    pod 0 sh -c 'printf "pod-2:1\npod-1:1\npod-3:1\n" > /tmp/hosts'
+    wait_until pod 3 test -e /tmp/started
+    pod 1 touch /tmp/go
+    pod 3 touch /tmp/go
+    pod_job_ends
+    ended_with 0
+    [ "$(grep -c 'host pod-2.*cannot be taken in' <<< "$output")" = 1 ]
+    says 'cannot be taken in: --fabric extra: it has no way of its own to'
+    pods_clean 0 1 2 3
 }

@@ -213,27 +213,34 @@ static void put_refusals(const struct host_seen *seen,
     }
 }
 
-/* The first host without any way of the tier; n: all have one. */
-static uint32_t host_without(const struct agreement *a, const struct tier *t)
+static int has_kind(const struct agreement *a, uint32_t host,
+                    enum hb_fabric_kind kind)
 {
-    for (uint32_t h = 0; h < a->n; h++) {
-        const struct hb_paths *paths = &a->seen[h].paths;
-        int found = 0;
+    const struct hb_paths *paths = &a->seen[host].paths;
+    int found = 0;
 
-        for (uint32_t i = 0; i < paths->n; i++) {
-            found |= paths->v[i].kind == t->kind;
-        }
-        if (!found) {
-            return h;
-        }
+    for (uint32_t i = 0; i < paths->n; i++) {
+        found |= paths->v[i].kind == kind;
     }
-    return a->n;
+    return found;
+}
+
+/* The first host without any way of the kind; n: all have one. */
+static uint32_t host_without(const struct agreement *a,
+                             enum hb_fabric_kind kind)
+{
+    uint32_t h = 0;
+
+    while (h < a->n && has_kind(a, h, kind)) {
+        h++;
+    }
+    return h;
 }
 
 void agree_tell_failed(struct agreement *a, const struct tier *t,
                        const struct networks *nets)
 {
-    uint32_t lacking = host_without(a, t);
+    uint32_t lacking = host_without(a, t->kind);
     struct hb_str o = HB_STR_INIT;
 
     if (t->kind != HB_FABRIC_TCP && lacking < a->n) {
@@ -346,6 +353,23 @@ static void put_named(const struct agreement *a, uint32_t host,
     hb_str_put(out, n == 0 ? "it has no such port" : "");
 }
 
+static void put_unreachable(const struct agreement *a, struct hb_str *out)
+{
+    uint32_t n = 0;
+
+    for (uint32_t h = 0; h < a->n; h++) {
+        if (!has_kind(a, h, HB_FABRIC_TCP) && n++ < REASONS_SHOWN) {
+            hb_str_putf(out, "%s%s", n > 1 ? ", " : "", a->hosts[h].name);
+        }
+    }
+    if (n > REASONS_SHOWN) {
+        hb_str_putf(out, " and %u more", n - REASONS_SHOWN);
+    }
+    hb_str_put(out, n == 0   ? "no host has an address to be reached at"
+                    : n == 1 ? " has no address to be reached at"
+                             : " have no address to be reached at");
+}
+
 int agree_fail(struct agreement *a, struct hpcboot_error *err)
 {
     struct hb_str o = HB_STR_INIT;
@@ -363,7 +387,7 @@ int agree_fail(struct agreement *a, struct hpcboot_error *err)
         hb_str_putf(&o, "%s", a->failed.v[i]);
     }
     if (o.len == 0) {
-        hb_str_put(&o, "no host has an address to be reached at");
+        put_unreachable(a, &o);
     }
     if (w->kind == HB_FABRIC_NAMED && w->port > 0) {
         snprintf(port, sizeof port, " port %u", w->port);

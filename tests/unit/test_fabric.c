@@ -415,6 +415,27 @@ static void what_is_wrong_with_a_named_device_is_told(void **state)
     end(&away);
 }
 
+static void hosts_without_an_address_are_named(void **state)
+{
+    struct job j = {0};
+
+    (void)state;
+    for (size_t i = 0; i < MAX_HOSTS; i++) {
+        add_host(&j, "roce-vlan", NULL);
+    }
+    hb_fabric_clear(&j.fabric[1]);
+    refused(&j, "tcp", "the hosts do not share TCP: n1 has no address to be "
+                       "reached at");
+    hb_fabric_clear(&j.fabric[3]);
+    refused(&j, "tcp", "the hosts do not share TCP: n1, n3 have no address to "
+                       "be reached at");
+    hb_fabric_clear(&j.fabric[0]);
+    hb_fabric_clear(&j.fabric[2]);
+    refused(&j, "tcp", "the hosts do not share TCP: n0, n1, n2 and 1 more have "
+                       "no address to be reached at");
+    end(&j);
+}
+
 static void a_device_that_hosts_have_on_other_networks_is_no_infiniband(
     void **state)
 {
@@ -523,6 +544,7 @@ int main(void)
         cmocka_unit_test(an_mtu_that_differs_is_told),
         cmocka_unit_test(a_named_device_is_taken_alone),
         cmocka_unit_test(what_is_wrong_with_a_named_device_is_told),
+        cmocka_unit_test(hosts_without_an_address_are_named),
         cmocka_unit_test(
             a_device_that_hosts_have_on_other_networks_is_no_infiniband),
         cmocka_unit_test(ranks_take_the_nearest_rail_and_share_it_evenly),

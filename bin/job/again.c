@@ -190,10 +190,10 @@ static void remember(struct job *j)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
 
-        if (h->was_there && j->begun) {
+        if (h->was_there && j->begun && !h->unfit) {
             hb_lives_note_came_up(l, h->spec->name);
         }
-        if (h->gone || (h->state == HOST_LOST && !j->begun)) {
+        if (h->gone || h->unfit || (h->state == HOST_LOST && !j->begun)) {
             hb_lives_note_lost(l, h->spec->name);
         } else if (!h->left_out && h->counted_slots > 0 && h->attempts > 0) {
             hb_lives_note_seen(l, h->spec->name, h->counted_slots,

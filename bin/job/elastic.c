@@ -56,6 +56,9 @@ static int is_new(const struct job *j, const char *name)
 {
     const struct job_host *h = job_host_named(j, name);
 
+    if (h != NULL && h->unfit) {
+        return 0;
+    }
     return (h == NULL || hb_lives_was_lost(j->lives, name) ||
             (h->state == HOST_LOST && h->node == HB_NODE_UNSET)) &&
            tries_of(j->lives, name) < TRIES_MAX;

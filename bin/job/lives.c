@@ -64,6 +64,7 @@ void hb_lives_clear(struct hb_lives *l)
     free(l->np);
     hb_strv_destroy(&l->lost);
     hb_strv_destroy(&l->tried);
+    hb_fabric_terms_destroy(&l->fabric);
     memset(l, 0, sizeof *l);
 }
 

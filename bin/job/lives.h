@@ -8,6 +8,7 @@
 #include "bin/job/verdict.h"
 #include "lib/base/error.h"
 #include "lib/base/strv.h"
+#include "lib/fabric/choose.h"
 
 /* What becomes of a job in which something failed, and what one life of a
  * job leaves to the next. No I/O.
@@ -61,6 +62,7 @@ struct hb_lives {
     struct hb_life_former *formers; /* [n_formers] */
     uint32_t n_formers;
     uint32_t *np;          /* ranks of each program; NULL: not known yet */
+    struct hb_fabric_terms fabric; /* what hosts settled for, with --fabric */
     void *events;          /* of bin/job/events.c: one file for all lives */
     void *metrics;         /* of bin/job/metrics.c, as well */
 };

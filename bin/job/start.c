@@ -392,11 +392,12 @@ static int plan_rest(struct job *j)
         rc = job_wire(j, &err);
     }
     if (rc < 0) {
-        /* What the hosts that are missing would have had room for is no
-         * mistake of the request. */
+        /* What the hosts that are missing would have had room for, or what was
+         * possible before, is no mistake of the request. */
         job_tally(j, &t);
-        job_fail(j, t.lost > 0 ? HB_CAUSE_HOST : HB_CAUSE_USAGE, 0, "%s",
-                 err.text);
+        job_fail(j, t.lost > 0 || j->lives->epoch > 0 ? HB_CAUSE_HOST
+                                                      : HB_CAUSE_USAGE, 0,
+                 "%s", err.text);
         return rc;
     }
     rc = job_meeting_ask(j, &err);

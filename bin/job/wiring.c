@@ -8,8 +8,10 @@
  * have some are brought to one set that all of them share, and each is told
  * its own names for it (WIRE), before the job itself: the host then gives each
  * rank a part of it, nearest first. A host that comes while others run is asked
- * first of all: it takes part by what they have agreed upon, or not. Without
- * --fabric nobody is asked, and no variable of any library is touched. */
+ * first of all: it takes part by what they have agreed upon, or not. So it is
+ * with the hosts of a job that is started again, where they do not agree anew.
+ * Without --fabric nobody is asked, and no variable of any library is touched.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -32,7 +34,6 @@
 struct job_wiring {
     struct hb_fabric_wish wish; /* NONE: nothing is to be chosen */
     struct hb_fabric *fabrics;  /* [host_entries] */
-    struct hb_fabric_terms terms; /* what was settled for */
     int told;
     /* Of a doctor or a preflight: */
     int checks, diagnosed;
@@ -83,7 +84,6 @@ void job_wiring_destroy(struct job *j)
         free(w->asked_ns);
         free(w->asked_wall_ns);
         hb_findings_destroy(&w->found);
-        hb_fabric_terms_destroy(&w->terms);
     }
     free(w);
 }
@@ -317,6 +317,75 @@ static void diagnose(struct job *j)
     }
 }
 
+static int join(const struct job_host *h, struct hb_fabric_plan *plan,
+                struct hpcboot_error *why)
+{
+    const struct job *j = h->job;
+    int rc = hb_fabric_join(&j->lives->fabric, &j->wiring->wish,
+                            &j->wiring->fabrics[h->index], plan, why);
+
+    return rc < 0 ? hb_error_prefix(why, rc, "--fabric %s", j->opt->fabric)
+                  : rc;
+}
+
+/* All that are there. */
+static int do_agree(const struct job *j)
+{
+    struct hb_fabric_host *hosts = hb_xcalloc(j->gang.n + 1, sizeof *hosts);
+    struct hb_fabric_plan plan;
+    uint32_t n = 0;
+    int rc;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_READY) {
+            hosts[n].name = j->hosts[i].spec->name;
+            hosts[n++].fabric = &j->wiring->fabrics[i];
+        }
+    }
+    rc = hb_fabric_agree(&j->wiring->wish, hosts, n, &plan, NULL);
+    if (rc >= 0) {
+        hb_fabric_plan_destroy(&plan);
+    }
+    free(hosts);
+    return rc >= 0;
+}
+
+static int leave_out(struct job_host *h)
+{
+    struct hb_fabric_plan plan;
+    struct hpcboot_error why = {0};
+
+    if (join(h, &plan, &why) >= 0) {
+        hb_fabric_plan_destroy(&plan);
+        return 0;
+    }
+    hb_log(HB_WARN, "host %s takes no part: %s", h->spec->name, why.text);
+    host_set_why(h, why.text);
+    h->reason = (struct hb_boot_reason){HB_WHY_OTHER, ""};
+    h->unfit = 1;
+    host_forget(h);
+    return 1;
+}
+
+/* A spare or a newcomer is no reason to end a job that has run without it. 1:
+ * some are left out, and those that stay are enough, or the job fails. */
+static int sift(struct job *j)
+{
+    int n = 0;
+
+    if (j->lives->epoch == 0 || j->lives->fabric.kind == HB_FABRIC_NONE ||
+        do_agree(j)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        n += j->hosts[i].state == HOST_READY && leave_out(&j->hosts[i]);
+    }
+    if (n > 0) {
+        job_wait_check(j);
+    }
+    return n > 0;
+}
+
 /* Those that were asked may have been lost since, so that no answer is the
  * last. */
 int job_examine(struct job *j)
@@ -331,6 +400,9 @@ int job_examine(struct job *j)
             ask(h, j->wiring->checks);
         }
         asked |= is_missing(h);
+    }
+    if (!asked && j->wiring != NULL && sift(j)) {
+        return 1;
     }
     if (!asked && j->wiring != NULL && j->wiring->checks &&
         !j->wiring->diagnosed) {
@@ -360,14 +432,11 @@ int job_wiring_asks(const struct job_host *h)
 
 static void wire_late(struct job_host *h)
 {
-    struct job_wiring *w = h->job->wiring;
     struct hb_fabric_plan plan;
     struct hpcboot_error why = {0};
 
     h->examined = 1;
-    if (hb_fabric_join(&w->terms, &w->wish, &w->fabrics[h->index], &plan,
-                       &why) < 0) {
-        hb_error_prefix(&why, why.code, "--fabric %s", h->job->opt->fabric);
+    if (join(h, &plan, &why) < 0) {
         h->reason = (struct hb_boot_reason){HB_WHY_OTHER, ""};
         host_refuse(h, &why);
         return;
@@ -498,7 +567,7 @@ int job_wire(struct job *j, struct hpcboot_error *err)
             tell_lost(j, &plan, hosts);
         }
         j->wiring->told = 1;
-        hb_fabric_terms_take(&plan, &j->wiring->terms);
+        hb_fabric_terms_take(&plan, &j->lives->fabric);
         wire_all(j, &plan);
         hb_fabric_plan_destroy(&plan);
     } else {

@@ -100,3 +100,50 @@ extra_on() { # POD...: a device of one network, which other pods do not have
     says 'cannot be taken in: --fabric extra: it has no way of its own to'
     pods_clean 0 1 2 3
 }
+
+# It is taken in twice, as one is that may come up the next time.
+@test "a job that is started again leaves a newcomer out that has no way to the others' network" {
+    lab_up again 3
+    extra_on 1
+    said() { pod 0 grep -q "$@" /tmp/err; }
+    pod 0 sh -c 'echo pod-1:1 > /tmp/hosts'
+    # shellcheck disable=SC2016  # expanded in the ranks
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np 1:2 --fabric extra \
+        --hostfile /tmp/hosts --on-failure restart-job --restart-delay 100ms \
+        sh -c 'echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE life $HPCBOOT_RESTART"
+            : > "/tmp/life.$HPCBOOT_RESTART"
+            until [ -e "/tmp/fail.$HPCBOOT_RESTART" ]; do
+                [ ! -e /tmp/go ] || exit 0
+                sleep 0.05
+            done
+            exit 5'
+    wait_until pod 1 test -e /tmp/life.0
+    pod 0 sh -c 'printf "pod-1:1\npod-2:1\n" > /tmp/hosts'
+    wait_until pod 1 test -e /tmp/life.1
+    said 'host pod-2 takes no part: --fabric extra: it has no way of its own to'
+    said 'going on with 1 of 2 hosts'
+    pod 1 touch /tmp/fail.1
+    wait_until pod 1 test -e /tmp/life.3
+    pod 1 touch /tmp/fail.3
+    wait_until pod 1 test -e /tmp/life.4
+    pod 1 touch /tmp/go
+    pod_job_ends
+    ended_with 0
+    [ "$(grep -c 'host pod-2 has come into the gang' <<< "$output")" = 2 ]
+    says '^rank 0 of 1 life 4$'
+    pods_clean 0 1 2
+}
+
+@test "a job that is started again does without a spare that has no way to the others' network" {
+    lab_up instead 4
+    extra_on 0 1 3
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run pod_hb -H pod-0,pod-1,pod-2,pod-3 --spares 2 -n 2 --fabric extra \
+        --on-failure restart-job --restart-delay 100ms sh -c '
+            echo "rank $HPCBOOT_RANK on $(hostname) by ${GLOO_SOCKET_IFNAME:-none}"
+            [ "$HPCBOOT_RANK" = 0 ] || [ "$HPCBOOT_RESTART" != 0 ] ||
+                kill -KILL $PPID'
+    ended_with 0
+    says 'host pod-2 takes no part: --fabric extra: it has no way of its own to'
+    says '^rank 1 on pod-3 by extra$'
+}

@@ -81,6 +81,9 @@ struct hb_gang_request {
     /* Called now and then while that lasts; may be NULL. */
     void (*progress)(void *arg, const char *text);
     void *progress_arg;
+    /* Asked now and then meanwhile: when it is not 0 the time is over. May be
+     * NULL. */
+    int (*stop)(void);
 };
 
 #define HB_MAX_HOSTS (1u << 20)

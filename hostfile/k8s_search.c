@@ -33,6 +33,7 @@
 /* What keeps a gang back is asked in passing. Who waits longer for an answer
  * hears of it. */
 #define BRIEF_MS 2000
+#define LOOK_MS 500 /* at the clock, and whether it is to stop */
 #define PROGRESS_MS 5000
 #define FIRST_PROGRESS_MS 1000
 /* Changes are told when no other came for so long, or after so long. */
@@ -182,6 +183,26 @@ static void tell_silent(struct hb_k8s_search *s, const struct hb_k8s *k)
     s->told = text;
 }
 
+static int is_over(const struct hb_k8s_search *s, int64_t deadline_ns)
+{
+    return hb_deadline_left_ms(deadline_ns) == 0 ||
+           (s->req->stop != NULL && s->req->stop() != 0);
+}
+
+static int await_until(struct hb_k8s_search *s, struct hb_k8s *k,
+                       int64_t deadline_ns, struct hpcboot_error *err)
+{
+    int rc;
+
+    do {
+        int64_t look_ns = hb_deadline_in_ms(LOOK_MS);
+
+        rc = hb_k8s_wait(k, look_ns < deadline_ns ? look_ns : deadline_ns,
+                         err);
+    } while (rc == HPCBOOT_ERR_TIMED_OUT && !is_over(s, deadline_ns));
+    return rc;
+}
+
 int hb_k8s_search_await(struct hb_k8s_search *s, struct hb_k8s *k,
                         struct hpcboot_error *err)
 {
@@ -189,12 +210,12 @@ int hb_k8s_search_await(struct hb_k8s_search *s, struct hb_k8s *k,
     int rc = HPCBOOT_ERR_TIMED_OUT;
 
     if (s->req->progress != NULL && brief_ns < s->deadline_ns) {
-        rc = hb_k8s_wait(k, brief_ns, err);
+        rc = await_until(s, k, brief_ns, err);
         if (rc == HPCBOOT_ERR_TIMED_OUT) {
             tell_silent(s, k);
         }
     }
-    return rc == HPCBOOT_ERR_TIMED_OUT ? hb_k8s_wait(k, s->deadline_ns, err)
+    return rc == HPCBOOT_ERR_TIMED_OUT ? await_until(s, k, s->deadline_ns, err)
                                        : rc;
 }
 
@@ -204,7 +225,7 @@ static void rest(const struct hb_k8s_search *s)
     struct pollfd p = {.fd = hb_k8s_fd(s->list), .events = POLLIN};
     int64_t left = hb_deadline_left_ms(s->deadline_ns);
 
-    poll(&p, 1, left < 500 ? (int)left : 500);
+    poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS);
 }
 
 /* Lists, and watches until the gang is there or time is up; the members are
@@ -230,7 +251,7 @@ static int await(struct hb_k8s_search *s, int64_t wait_ms,
             return rc;
         }
         tell(s, out);
-        if (hb_deadline_left_ms(s->deadline_ns) == 0) {
+        if (is_over(s, s->deadline_ns)) {
             return HPCBOOT_ERR_TIMED_OUT;
         }
         hb_k8s_members_destroy(out);

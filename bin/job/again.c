@@ -326,6 +326,7 @@ int job_again_pause(const struct hb_lives *l)
         signo = sigtimedwait(&ends, NULL, &wait);
     } while (signo < 0 &&
              (errno == EINTR || hb_deadline_left_ms(until) > 0));
+    job_signals_note();
     job_signals_hold(SIG_UNBLOCK);
     return signo > 0 ? signo : 0;
 }

@@ -419,6 +419,18 @@ static int not_begun(struct job *j, int rc, const struct hpcboot_error *err)
     return v.status;
 }
 
+/* After a life, of whose hosts and ranks nothing is left, or before the loop of
+ * the next one hears it. */
+static int told_to_end(struct job *j, int signo)
+{
+    char name[64], text[160];
+
+    hb_signal_text(signo, name, sizeof name);
+    snprintf(text, sizeof text, "hbrun was told to end by %s, before it had "
+             "started the ranks again", name);
+    return job_lives_no_more(j, HB_CAUSE_USER, signo, text);
+}
+
 static int run(struct job *j)
 {
     struct hpcboot_error err = {0};
@@ -441,6 +453,9 @@ static int run(struct job *j)
     }
     if (rc == 0) {
         rc = prepare(j, &err);
+    }
+    if (job_signals_noted() != 0) {
+        return told_to_end(j, job_signals_noted());
     }
     if (rc == 0) {
         drop_unused(j);
@@ -467,17 +482,6 @@ static int run(struct job *j)
     job_final_words(j);
     job_metrics_write(j, JOB_OVER);
     return j->verdict.status;
-}
-
-/* After a life, of whose hosts and ranks nothing is left. */
-static int told_to_end(struct job *j, int signo)
-{
-    char name[64], text[160];
-
-    hb_signal_text(signo, name, sizeof name);
-    snprintf(text, sizeof text, "hbrun was told to end by %s, before it had "
-             "started the ranks again", name);
-    return job_lives_no_more(j, HB_CAUSE_USER, signo, text);
 }
 
 static int live(struct hb_options *opt, char *const *env, int only_wait,

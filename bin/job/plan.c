@@ -144,7 +144,7 @@ static struct hb_gang_request request_of(const struct job *j)
         .pod_group = j->opt->pod_group,
         .min_hosts = j->opt->min_hosts > 0 ? j->opt->min_hosts
                                            : (uint32_t)job_is_elastic(j),
-        .enough_hosts = job_elastic_hosts(j),
+        .enough_hosts = job_elastic_hosts(j), .stop = job_signals_noted,
     };
 }
 
@@ -246,7 +246,8 @@ static int gather_room(struct job *j, int64_t wait_ms,
                         &j->gang, err);
         hb_gang_default_word(&j->gang, j->opt->default_slots);
         is_short = rc == HPCBOOT_ERR_AGAIN || (rc >= 0 && lacks_room(j));
-        if (!is_short || hb_deadline_left_ms(until_ns) == 0) {
+        if (!is_short || hb_deadline_left_ms(until_ns) == 0 ||
+            job_signals_noted() != 0) {
             break;
         }
         if (told != j->gang.n) {

@@ -10,13 +10,18 @@
  * as process 1 of a pod it would not even do that of its own accord, as the
  * kernel drops a signal that process 1 has no handler for. One that is passed
  * on ends nothing then: there is nobody to have it. The loop's own handlers
- * take the place of these. */
+ * take the place of these.
+ *
+ * Before another life the job has events, metrics and a reader of its last word
+ * that want an end. There the signal is noted, and whoever waits looks for it;
+ * a second one ends hbrun as the first would have before. */
 #include "config.h"
 
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bin/cli/logsink.h"
@@ -37,6 +42,8 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define N_ENDS (sizeof ends / sizeof *ends)
 
 static char *words[N_ENDS]; /* made beforehand: a handler may not */
+static volatile sig_atomic_t noted; /* the first that ends it, or 0 */
+static struct timespec noted_at;    /* of the handler alone */
 
 void job_signals_that_end(sigset_t *out)
 {
@@ -58,6 +65,26 @@ static void end_at_once(int signo)
         }
     }
     _exit(SIGNAL_STATUS + signo);
+}
+
+/* By calls that a handler may make. */
+static int64_t noted_before_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - noted_at.tv_sec) * 1000 +
+           (now.tv_nsec - noted_at.tv_nsec) / 1000000;
+}
+
+static void note_end(int signo)
+{
+    if (noted == 0) {
+        noted = signo;
+        clock_gettime(CLOCK_MONOTONIC, &noted_at);
+    } else if (noted_before_ms() > ONE_INTERRUPT_MS) {
+        end_at_once(signo);
+    }
 }
 
 const char *job_program(int only_wait)
@@ -93,12 +120,32 @@ static void ignore_passed(const struct hb_options *opt)
     }
 }
 
+/* With all of them held: one handler is not interrupted by another. */
+static void handle_ends(void (*handler)(int signo))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+    job_signals_that_end(&action.sa_mask);
+    for (size_t i = 0; i < N_ENDS; i++) {
+        if (sigismember(&action.sa_mask, ends[i]) == 1) {
+            (void)sigaction(ends[i], &action, NULL);
+        }
+    }
+}
+
+void job_signals_note(void)
+{
+    noted = 0;
+    handle_ends(note_end);
+}
+
+int job_signals_noted(void)
+{
+    return noted;
+}
+
 void job_signals_begin(const struct hb_options *opt, int only_wait)
 {
-    const struct sigaction action = {.sa_handler = end_at_once};
-    sigset_t heard;
-
-    job_signals_that_end(&heard);
     for (size_t i = 0; i < N_ENDS; i++) {
         char name[64], *text;
 
@@ -108,10 +155,8 @@ void job_signals_begin(const struct hb_options *opt, int only_wait)
         free(words[i]);
         words[i] = hb_logsink_line(HB_ERROR, text);
         free(text);
-        if (sigismember(&heard, ends[i])) {
-            (void)sigaction(ends[i], &action, NULL);
-        }
     }
+    handle_ends(end_at_once);
     ignore_passed(opt);
 }
 

@@ -170,6 +170,39 @@ END
     says "the Kubernetes API's answer: "
 }
 
+# The child of the limit becomes hbrun.
+@test "told to end while the next life waits for pods, or for the API: the events have an end" {
+    local next
+    cat > first <<'END'
+{"pods": [{"metadata": {"name": "a", "uid": "u", "labels": {"app": "x"}},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}}],
+ "watches": [["hold"]]}
+END
+    cat > pending <<'END'
+{"pods": [{"metadata": {"name": "a", "uid": "u", "labels": {"app": "x"}},
+           "status": {"phase": "Pending"}}],
+ "watches": [["hold"]]}
+END
+    cat > silent <<'END'
+{"faults": [{"path": "pods", "times": 99, "do": "status", "code": 503}]}
+END
+    for next in pending silent; do
+        plan < first
+        # shellcheck disable=SC2016  # expanded in the rank
+        in_pod "$hbrun" --pod-selector app=x --on-failure restart-job \
+            --restart-delay 10ms --events events -n 1 sh -c \
+            'cp "$1" api/new && mv api/new api/plan.json; exit 5' - $next \
+            2> err &
+        wait_until grep -q 'waiting for pods' err
+        kill -TERM "$(pgrep -P "$(pgrep -P $!)")"
+        ends $!
+        ended_with 143
+        says 'told to end by .*SIGTERM.*, before it had started the ranks again$'
+        run tail -n 1 events
+        says '"event":"job_end","status":143,'
+    done
+}
+
 # A group of the scheduler of $1 that is to have two pods, of which one is there.
 plan_group() {
     plan <<END

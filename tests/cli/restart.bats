@@ -97,6 +97,25 @@ ends_events() {
     says '^hpcboot_job_info\{id="hpcboot-[^"]*",.*source=".+"'
 }
 
+@test "told to end while the next life waits for its hosts: events and metrics have an end" {
+    printf '#!/bin/sh\ncat hosts\n' > discover
+    chmod +x discover
+    echo localhost:1 > hosts
+    timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure restart-job \
+        --restart-delay 10ms --np 1:2 --discover-hosts ./discover \
+        --events events --metrics m sh -c ': > hosts; exit 5' 2> err &
+    pid=$!
+    wait_until grep -q 'waiting for hosts: 0 are named' err
+    kill -TERM "$(pgrep -P "$pid")"
+    ends $pid
+    ended_with 143
+    says 'told to end by .*SIGTERM.*, before it had started the ranks again$'
+    ends_events 143
+    output=$(cat m)
+    says '^hpcboot_job_phase\{phase="over"\} 1$'
+    says '^hpcboot_job_exit_status 143$'
+}
+
 @test "the job's own time, in metrics and events, is that of all lives" {
     need python3
     # shellcheck disable=SC2016

@@ -103,6 +103,7 @@ void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
     }
     host_close(h);
     hb_lives_note_former(j->lives, h->spec->name, h->token);
+    h->examined = 0;
     if (j->phase == JOB_CONNECTING) {
         h->state = HOST_IDLE;
         host_arm_ms(h, 0);

@@ -269,7 +269,7 @@ int job_traffic_begin(struct job *j)
     t->probes = hb_xcalloc(j->gang.n + 1, sizeof *t->probes);
     t->names = hb_xcalloc(j->gang.n + 1, sizeof *t->names);
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].examined) {
+        if (job_is_examined(&j->hosts[i])) {
             t->names[t->n] = j->report != NULL ? j->report->hosts.v[t->n]
                                                : j->hosts[i].spec->name;
             hb_buf_init(&t->probes[t->n].part, HB_PROBE_FRAME_MAX);

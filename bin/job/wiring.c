@@ -93,6 +93,11 @@ static int is_missing(const struct job_host *h)
     return h->state == HOST_READY && !h->examined;
 }
 
+int job_is_examined(const struct job_host *h)
+{
+    return h->state == HOST_READY && h->examined;
+}
+
 /* Programs that are there already; what is copied comes later. */
 static void list_programs(const struct job *j, struct hb_strv *out)
 {
@@ -215,7 +220,7 @@ static void wire_probes(struct job *j, const struct hb_exam_facts *in,
     }
     if (hb_fabric_agree(&wish, hosts, n, &plan, &err) >= 0) {
         for (uint32_t i = 0; i < j->gang.n; i++) {
-            if (j->hosts[i].examined) {
+            if (job_is_examined(&j->hosts[i])) {
                 send_wire(&j->hosts[i], &plan, at++, 1);
             }
         }
@@ -288,7 +293,7 @@ static void diagnose(struct job *j)
     size_t n = 0;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].examined) {
+        if (job_is_examined(&j->hosts[i])) {
             in[n] = w->facts[i];
             in[n].name = j->hosts[i].spec->name;
             in[n].place = job_host_place(&j->hosts[i]);

@@ -14,6 +14,8 @@ int job_wiring_read(struct job *j, struct hpcboot_error *err);
 int job_examine(struct job *j); /* 1: hosts were asked; job_begin comes again */
 int job_examined(struct job_host *h, const struct hb_frame *f,
                  struct hpcboot_error *err);
+/* It has answered, and is there. */
+int job_is_examined(const struct job_host *h);
 /* The traffic has ended: the findings are shown, and the job goes on or not. */
 void job_wiring_conclude(struct job *j);
 /* Ranks are placed, JOB is not sent. ERR_UNSUPPORTED: the hosts do not share

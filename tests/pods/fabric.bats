@@ -58,6 +58,46 @@ extra_on() { # POD...: a device of one network, which other pods do not have
     done
 }
 
+# One of two hosts, the one below the other, has answered when both are lost for
+# good; then those answer that are left.
+@test "a preflight does not wait for the probe of a host that is no more" {
+    local child parent i prefix=$BATS_TEST_TMPDIR/prefix
+    need python3
+    lab_up below 5
+    mkdir -p "$prefix/sbin"
+    cat > "$prefix/sbin/hpcbootd" <<END
+#!/bin/sh
+[ ! -e /tmp/dead ] || exit 1
+echo \$\$ > /tmp/agent
+exec python3 -B $fakes/held_link.py EXAMINED /tmp/let /tmp/said \
+    $HB_BUILDDIR/hpcbootd "\$@"
+END
+    chmod +x "$prefix/sbin/hpcbootd"
+    event() { # NAME [POD]
+        pod 0 grep -s "\"event\":\"$1\",\"host\":\"pod-$2" /tmp/events
+    }
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --preflight --tree-width 2 \
+        --np 1:4 --on-failure continue --wait-hosts 60 --events /tmp/events \
+        --prefix "$prefix" -H pod-1:1,pod-2:1,pod-3:1,pod-4:1 echo ran
+    for i in 1 2 3 4; do wait_until event host_ready $i; done
+    read -r child parent < <(event host_started_by | head -n 1 |
+        sed 's/.*"pod-\(.\)".*"pod-\(.\)".*/\1 \2/')
+    pod "$child" touch /tmp/dead "/tmp/let.$((child - 1))"
+    pod "$parent" touch /tmp/dead "/tmp/let.$((child - 1))"
+    wait_until pod "$parent" test -e "/tmp/said.$((child - 1))"
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod "$parent" sh -c 'kill -KILL $(cat /tmp/agent)'
+    wait_until event host_lost "$parent"
+    wait_until event host_lost "$child"
+    for i in 1 2 3 4; do
+        pod $i touch /tmp/let.0 /tmp/let.1 /tmp/let.2 /tmp/let.3
+    done
+    pod_job_ends
+    ended_with 0
+    says '^ran$'
+    says_not 'preflight:'
+}
+
 # The agent is the ranks' parent.
 @test "a spare without a way to the others' network takes no part, and the next one does" {
     lab_up spare 4

@@ -9,7 +9,7 @@ POD_BATS = %D%/liveness.bats %D%/live.bats %D%/faults.bats %D%/wait.bats \
     %D%/fabric.bats %D%/doctor.bats %D%/attack.bats %D%/api.bats \
     %D%/meet.bats %D%/cut.bats %D%/former.bats
 TESTS += $(POD_BATS)
-EXTRA_DIST += $(POD_BATS) %D%/podlab %D%/operator-pod %D%/chaos tests/fakes/fake_agent.py tests/fakes/lumps.py tests/fakes/ssh_opens.c tests/fakes/pmix_events.c tests/fakes/pmix_long.c tests/fakes/pmix_lost.c tests/fakes/pmix_pair.c
+EXTRA_DIST += $(POD_BATS) %D%/podlab %D%/operator-pod %D%/chaos tests/fakes/fake_agent.py tests/fakes/held_link.py tests/fakes/lumps.py tests/fakes/ssh_opens.c tests/fakes/pmix_events.c tests/fakes/pmix_long.c tests/fakes/pmix_lost.c tests/fakes/pmix_pair.c
 
 check_PROGRAMS += tests/pods/netcheck
 tests_pods_netcheck_SOURCES = tests/pods/netcheck.c \

@@ -51,6 +51,10 @@ struct hb_output {
     struct hb_sink sinks[2];
     struct line lines[2];
     int same; /* both streams go to sinks[0] */
+    /* Met by words of the launcher's own, and not told: that they are lost
+     * harms no rank. That pieces are lost with them (lost) or later does. */
+    struct hpcboot_error unsaid;
+    int lost;
     struct hb_rankfiles *files; /* NULL: none */
     char *dir, *patterns[2];    /* what config and files borrow */
     char *scratch;
@@ -277,6 +281,22 @@ static int write_direct(struct hb_sink *sink, struct hb_output_piece *piece,
     return rc < 0 ? rc : piece->len == 0;
 }
 
+static struct hb_sink *own_sink(struct hb_output *o)
+{
+    return &o->sinks[o->same ? 0 : 1];
+}
+
+static int tell_unsaid(struct hb_output *o, struct hpcboot_error *err)
+{
+    int rc = o->unsaid.code;
+
+    if (rc < 0 && err) {
+        *err = o->unsaid;
+    }
+    o->unsaid.code = o->lost = 0;
+    return rc;
+}
+
 static int to_sink(struct hb_output *o, const struct hb_output_piece *piece,
                    struct hpcboot_error *err)
 {
@@ -288,7 +308,7 @@ static int to_sink(struct hb_output *o, const struct hb_output_piece *piece,
 
     if (sink->dead) {
         hb_sink_mark(sink, piece->rank, piece->len);
-        return 0;
+        return sink == own_sink(o) ? tell_unsaid(o, err) : 0;
     }
     if (prefix_len) {
         size_t bound = render_bound(piece, prefix_len);
@@ -366,25 +386,29 @@ int hb_output_write(struct hb_output *o, const struct hb_output_piece *piece,
 
 void hb_output_say(struct hb_output *o, const char *text, size_t len)
 {
-    int i = o->same ? 0 : 1;
-    struct hb_sink *sink = &o->sinks[i];
+    struct hb_sink *sink = own_sink(o);
+    struct line *line = &o->lines[sink - o->sinks];
+    int owes;
 
     if (sink->dead || hb_sink_waiting(sink) > SAY_MAX) {
         return;
     }
-    if (o->lines[i].open) {
+    if (line->open) {
         hb_sink_put(sink, "\n", 1);
-        o->lines[i].open = 0;
+        line->open = 0;
     }
     hb_sink_put(sink, text, len);
-    hb_sink_flush(sink, NULL);
+    owes = hb_sink_owes(sink);
+    if (hb_sink_flush(sink, &o->unsaid) < 0) {
+        o->lost = owes;
+    }
 }
 
 /* --- the queues -------------------------------------------------- */
 
 int hb_output_flush(struct hb_output *o, struct hpcboot_error *err)
 {
-    int left = 0, failed = 0;
+    int left = 0, failed = o->lost ? tell_unsaid(o, err) : 0;
 
     for (int i = 0; i < 2; i++) {
         int rc = hb_sink_flush(&o->sinks[i], failed ? NULL : err);

@@ -63,7 +63,9 @@ void hb_output_destroy(struct hb_output *o);
 int hb_output_write(struct hb_output *o, const struct hb_output_piece *piece,
                     struct hpcboot_error *err);
 /* A line of the launcher's own, on standard error, in order with the ranks'
- * output there and on a line of its own. `text` ends with a line end. */
+ * output there and on a line of its own. `text` ends with a line end. That it
+ * cannot be written is an error of the other calls, as soon as something of a
+ * rank's is lost as well. */
 void hb_output_say(struct hb_output *o, const char *text, size_t len);
 /* Writes what can be written now: 1 when something is left, 0 when not, or
  * an error as above. */

@@ -89,6 +89,11 @@ size_t hb_sink_waiting(const struct hb_sink *s)
     return s->len - s->start;
 }
 
+int hb_sink_owes(const struct hb_sink *s)
+{
+    return s->first_mark < s->n_marks;
+}
+
 char *hb_sink_reserve(struct hb_sink *s, size_t n)
 {
     /* Half of the buffer at least comes free, or it grows: what waits is not

@@ -46,6 +46,7 @@ void hb_sink_put(struct hb_sink *s, const void *data, size_t n);
 /* A piece of `bytes` own bytes ends with what was added last. */
 void hb_sink_mark(struct hb_sink *s, uint32_t rank, size_t bytes);
 size_t hb_sink_waiting(const struct hb_sink *s);
+int hb_sink_owes(const struct hb_sink *s); /* does a piece wait? */
 /* Writes bytes past the queue, which must be empty: how many went, 0 for
  * none now, or an error. */
 int hb_sink_try(struct hb_sink *s, const void *data, size_t n,

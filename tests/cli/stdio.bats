@@ -363,6 +363,28 @@ END
     nothing_left
 }
 
+# Its own words come first, and are lost as well.
+@test "output that cannot be written ends the job where hbrun has something to say" {
+    [ -e /dev/full ] || skip 'no /dev/full here'
+    local words
+    for words in '-n 1 echo hi' '--report-bindings -n 1 echo hi'; do
+        # shellcheck disable=SC2086  # a list of words
+        run bash -c '"$@" > /dev/full 2>&1' - timeout -s KILL "$HB_LIMIT" \
+            "$hbrun" $words
+        ended_with 74
+    done
+    for words in '' -v; do
+        # shellcheck disable=SC2086  # a word or none
+        run bash -c '"$@" 2> /dev/full' - timeout -s KILL "$HB_LIMIT" \
+            "$hbrun" $words -n 1 sh -c 'echo hi >&2'
+        ended_with 74
+    done
+    run bash -c '"$@" 2> /dev/full' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" -v -n 1 echo hi
+    ended_with 0
+    says '^hi$'
+}
+
 @test "a plan, a help text or a drawing that cannot be written is status 74" {
     [ -e /dev/full ] || skip 'no /dev/full here'
     local words hpcboot=$HB_BUILDDIR/hpcboot
@@ -381,6 +403,16 @@ END
         "$hbrun" -n 2 yes
     ended_with 141
     [ "$(cat first)" = y ]
+    nothing_left
+}
+
+@test "a reader that is gone before hbrun's own words ends the job" {
+    mkfifo pipe
+    exec 9<> pipe
+    exec 8> pipe 9>&-
+    run bash -c '"$@" >&8 2>&8' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        --report-bindings -n 1 sh -c 'while echo hi; do :; done'
+    ended_with 141
     nothing_left
 }
 

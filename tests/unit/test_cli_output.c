@@ -380,6 +380,37 @@ static void a_reader_that_is_gone_is_told_once(void **state)
     expect(p, 2, "heard\n");
 }
 
+/* The launcher's own words are the first to meet it. */
+static void what_is_lost_after_own_words_is_told_once(void **state)
+{
+    struct place *p = *state;
+
+    start(p, (struct hb_output_config){0});
+    hb_fd_close(&p->err[0]);
+    hb_output_say(p->o, "own\n", 4);
+    assert_int_equal(hb_output_flush(p->o, &p->error), 0);
+    assert_int_equal(put(p, 0, 1, "heard\n"), 0);
+    assert_int_equal(put(p, 1, 2, "lost\n"), HPCBOOT_ERR_CLOSED);
+    assert_string_equal(p->error.text,
+                        "standard error cannot be written: Broken pipe");
+    assert_int_equal(put(p, 1, 2, "lost too\n"), 0);
+    assert_int_equal(p->done[1], 14);
+    expect(p, 1, "heard\n");
+}
+
+static void what_is_lost_with_own_words_is_told_once(void **state)
+{
+    struct place *p = *state;
+
+    start(p, (struct hb_output_config){0});
+    hb_fd_close(&p->err[0]);
+    put(p, 1, 2, "lost\n");
+    hb_output_say(p->o, "own\n", 4);
+    assert_int_equal(p->done[1], 5);
+    assert_int_equal(hb_output_flush(p->o, &p->error), HPCBOOT_ERR_CLOSED);
+    assert_int_equal(hb_output_flush(p->o, NULL), 0);
+}
+
 static void a_full_disk_names_the_file(void **state)
 {
     struct place *p = *state;
@@ -521,6 +552,8 @@ int main(void)
         IN_PLACE(a_large_piece_goes_whole),
         IN_PLACE(drain_gives_up_in_time),
         IN_PLACE(a_reader_that_is_gone_is_told_once),
+        IN_PLACE(what_is_lost_after_own_words_is_told_once),
+        IN_PLACE(what_is_lost_with_own_words_is_told_once),
         IN_PLACE(a_full_disk_names_the_file),
         IN_PLACE(a_full_disk_behind_standard_output_is_told),
         IN_PLACE(a_directory_that_cannot_be_made_is_told_at_once),

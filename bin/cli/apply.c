@@ -222,6 +222,12 @@ static int apply_as(struct hb_scan *s, const struct hb_optdef *opt,
     return rc;
 }
 
+static int is_left_out(const struct hb_scan *s, const struct hb_optdef *opt)
+{
+    return (opt->flags & s->left_out) != 0 &&
+           strcmp(s->origin, HB_COMMAND_LINE) != 0;
+}
+
 int hb_opt_apply(struct hb_scan *s, const struct hb_optdef *opt,
                  const char *const *values, struct hpcboot_error *err)
 {
@@ -244,6 +250,9 @@ int hb_opt_apply(struct hb_scan *s, const struct hb_optdef *opt,
                        "%s is not supported: %s", s->spelling, opt->text);
     default:
         break;
+    }
+    if (is_left_out(s, opt)) {
+        return 0;
     }
     if (hb_opt_is_choice(opt->args) && !hb_opt_is_switch(opt)
         && (rc = check_choice(s, opt, values[0], err)) < 0) {

@@ -13,6 +13,10 @@
 #define HB_O_PAIR 0x8u  /* NAME=VALUE may stand for NAME VALUE */
 #define HB_O_JOINS 0x10u /* a value may go on an earlier one: the field, a
                           * text, is what is told */
+#define HB_O_LINES 0x20u /* of how ranks' lines are shown, or whether there
+                          * are any: not set for who reads them */
+#define HB_O_JOB 0x40u   /* of the ranks of the user's own job: not set where
+                          * there is one on each host, which looks at it */
 
 enum hb_opt_section {
     HB_SEC_PROGRAMS, HB_SEC_HOSTS, HB_SEC_START, HB_SEC_PLACEMENT,
@@ -111,6 +115,8 @@ struct hb_scan {
     int in_file;          /* words come from a file: no further files */
     int dialect_given;    /* HB_DIALECT_HINTED, HB_DIALECT_SAID, or 0 */
     int app_file_used;
+    unsigned left_out; /* flags of options that are set by no file, and by no
+                        * variable */
     int asking; /* --help, --version or --completion is among the words */
 };
 

@@ -406,6 +406,18 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
     return check_json(o, err);
 }
 
+static void read_use(struct hb_scan *s)
+{
+    const char *use = hb_scan_getenv(s, HB_USE_VAR);
+
+    s->o->only_looks = hb_streq(use, HB_USE_LOOK);
+    if (s->o->only_looks) {
+        s->left_out = HB_O_LINES | HB_O_JOB;
+    } else if (hb_streq(use, HB_USE_LINES)) {
+        s->left_out = HB_O_LINES;
+    }
+}
+
 static int read_all(struct hb_scan *s, int argc, char *const *argv,
                     struct hpcboot_error *err)
 {
@@ -415,6 +427,7 @@ static int read_all(struct hb_scan *s, int argc, char *const *argv,
 
     hb_opt_replace(&s->profile,
                    profile != NULL && profile[0] != '\0' ? profile : NULL);
+    read_use(s);
     hb_scan_ahead(s, argc > 0 ? argv[0] : "hbrun", n, argv + 1);
     if (!s->asking) { /* a wrong file must not hide the help */
         rc = read_files(s, err);

@@ -114,6 +114,7 @@ struct hb_options {
     /* looking */
     int preflight;             /* examine hosts, refuse bad ones */
     int dry_run, json, explain, help, version;
+    int only_looks;            /* HB_USE_LOOK */
     int show_progress;         /* 1: where stderr is a terminal; 0: never */
     char *help_topic;
     char *completion;          /* --completion SHELL; NULL */
@@ -128,6 +129,15 @@ struct hb_options_source { /* everything but argv that decides */
     const char *etc_dir;  /* where hpcboot.conf stands; NULL: no such file */
     const char *home;     /* or NULL */
 };
+
+/* In the environment of an hbrun that a command of hpcboot has started: what
+ * the ranks are for. Settings of files and variables that would be in the way
+ * are none then: how ranks' lines are shown and whether there are ranks, which
+ * _LINES reads; with _LOOK, for a rank on each host that looks at it, also
+ * which ranks there are and what becomes of them. */
+#define HB_USE_VAR "HBRUN_USE"
+#define HB_USE_LINES "lines"
+#define HB_USE_LOOK "look"
 
 /* On success *out holds what was said; with help, version or completion set
  * no program need be there. Errors are one sentence, ERR_USAGE or ERR_PARSE,

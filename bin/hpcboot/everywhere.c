@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bin/cli/options.h"
 #include "bin/hpcboot/run_hbrun.h"
-#include "bin/job/job.h"
 #include "bin/job/verdict.h"
 #include "hostfile/hostfile.h"
 #include "lib/base/fd.h"
@@ -137,8 +137,7 @@ int hb_everywhere_look(const struct hb_command *self,
     hb_strv_push(&line, self->name);
     hb_strv_push(&line, "--here");
     hb_strv_push(&line, "--lines");
-    (void)setenv(HB_ONLY_LOOKS_VAR, "yes", 1);
-    status = hb_run_hbrun(&line, self->name, take_line, &taker);
+    status = hb_run_hbrun(&line, self->name, HB_USE_LOOK, take_line, &taker);
     hb_strv_destroy(&line);
     return status;
 }

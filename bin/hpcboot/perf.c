@@ -186,28 +186,42 @@ static void launch_words(const struct wanted *w, struct hb_strv *line)
     hb_strv_push(line, "--csv");
 }
 
+struct taker {
+    struct hb_perf_view *view;
+    int begun; /* the head has come */
+};
+
 /* Rows are shown; whatever else ranks print is passed on. */
 static void take_line(void *arg, const char *line)
 {
+    struct taker *t = arg;
     struct hb_perf_row row;
 
     if (hb_perf_row_parse(&row, line)) {
-        hb_perf_view_add(arg, &row);
+        hb_perf_view_add(t->view, &row);
     } else if (strncmp(line, HB_PERF_CSV_HEAD "\n",
-                       sizeof HB_PERF_CSV_HEAD) != 0) {
+                       sizeof HB_PERF_CSV_HEAD) == 0) {
+        t->begun = 1;
+    } else {
         fputs(line, stderr);
     }
 }
 
 static int launch(const struct wanted *w, struct hb_perf_view *view)
 {
+    struct taker taker = {.view = view};
     struct hb_strv line = HB_STRV_INIT;
     int status, shown;
 
     launch_words(w, &line);
-    status = hb_run_hbrun(&line, "perf", take_line, view);
+    status = hb_run_hbrun(&line, "perf", HB_USE_LINES, take_line, &taker);
     shown = hb_perf_view_end(view);
     hb_strv_destroy(&line);
+    if (status == 0 && !taker.begun) {
+        hb_log(HB_ERROR, "perf: hbrun ended with 0, and no rank has shown "
+               "what it measured");
+        return HB_EXIT_INTERNAL;
+    }
     return status != 0 ? status : shown;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/cli/options.h"
 #include "bin/job/verdict.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -117,6 +118,7 @@ static pid_t start(struct hpcboot_error *err)
 }
 
 int hb_run_hbrun(const struct hb_strv *line, const char *command,
+                 const char *use,
                  void (*take)(void *arg, const char *line), void *arg)
 {
     char *self = hb_self_exe(), *slash = strrchr(self, '/');
@@ -126,6 +128,7 @@ int hb_run_hbrun(const struct hb_strv *line, const char *command,
     struct sigaction pipe_before;
     pid_t parent = getpid(), pid = -1;
 
+    (void)setenv(HB_USE_VAR, use, 1);
     if (hb_fd_pipe(out, &err) < 0 || (pid = start(&err)) < 0) {
         hb_log(HB_ERROR, "%s: %s", command, err.text);
         goto out;

@@ -498,7 +498,7 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
         struct job j = {.opt = opt, .own = only_wait ? NULL : opt, .env = env,
                         .only_wait = only_wait, .lives = &lives,
                         .only_looks = only_wait || ancestry != NULL ||
-                                      getenv(HB_ONLY_LOOKS_VAR) != NULL,
+                                      opt->only_looks,
                         .framework = framework, .ancestry = ancestry,
                         .report = report};
 

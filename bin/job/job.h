@@ -13,10 +13,6 @@
  * line of another launcher (torchrun) says is put into `opt`. */
 int hb_job_run(struct hb_options *opt, char *const *env);
 
-/* In the environment of an hbrun whose ranks only look at their hosts, for
- * `hpcboot ps` and its like: to `hpcbootd serve --once` it is no job. */
-#define HB_ONLY_LOOKS_VAR "HBRUN_ONLY_LOOKS"
-
 /* The same as far as the agents: waits until the hosts are ready, and lets
  * them go. 0 when a job could begin; programs in `opt` are not looked at. */
 int hb_job_wait(struct hb_options *opt, char *const *env);

@@ -153,6 +153,28 @@ END
     says '\-\-json and \-\-csv: one of the two'
 }
 
+@test "settings of how output is shown leave the rows as they are" {
+    local setting
+    for setting in HPCBOOT_TAG_OUTPUT=yes HPCBOOT_TIMESTAMP_OUTPUT=yes \
+        HPCBOOT_OUTFILE_PATTERN=out.%r HPCBOOT_UNBUFFERED=yes \
+        HPCBOOT_DRY_RUN=yes OMPI_MCA_orte_tag_output=1; do
+        HPCBOOT_NP=2 run -0 env "$setting" timeout -s KILL "$HB_LIMIT" \
+            "$hpcboot" perf barrier --time 1ms --csv
+        says '^barrier,2,0,'
+    done
+}
+
+@test "no row is no success" {
+    mkdir place
+    ln "$hpcboot" place 2> /dev/null || cp "$hpcboot" place
+    printf '#!/bin/sh\n' > place/hbrun
+    chmod +x place/hbrun
+    HPCBOOT_MODULE_DIR=$HB_BUILDDIR/.libs run place/hpcboot perf barrier -n 2 \
+        --json
+    ended_with 70
+    says 'no rank has shown'
+}
+
 @test "Ctrl-C on a terminal leaves nothing" {
     run timeout -s KILL "$HB_LIMIT" python3 - "$hpcboot" << 'END'
 import os, pty, sys

@@ -54,6 +54,23 @@ sees_job() { # N
     says_not 'warning'
 }
 
+@test "settings of how a job's output is shown, and of its ranks, are not for a look" {
+    runs -n 1 sh -c 'sleep 1000; :'
+    wait_until sees_job 1
+    local setting
+    for setting in HPCBOOT_TAG_OUTPUT=yes HPCBOOT_TIMESTAMP_OUTPUT=yes \
+        HPCBOOT_OUTFILE_PATTERN=out.%r HPCBOOT_OUTPUT_FILENAME=out:nocopy \
+        HPCBOOT_NP=4 HPCBOOT_SPARES=1 HPCBOOT_DRY_RUN=yes \
+        HPCBOOT_MAP_BY=ppr:2:node HPCBOOT_NOLOCAL=yes HPCBOOT_WDIR=/nowhere \
+        HPCBOOT_EVENTS=events OMPI_MCA_orte_tag_output=1; do
+        run env "$setting" timeout -s KILL "$HB_LIMIT" "$hpcboot" ps \
+            -H localhost --lines
+        ended_with 0
+        [ "$(grep -c "^$job" <<< "$output")" = 1 ]
+    done
+    [ -z "$(compgen -G 'out*')$(compgen -G 'events*')" ]
+}
+
 @test "what ranks take, and the processes below them" {
     runs -n 2 sh -c '[ "$HPCBOOT_RANK" = 0 ] || { while :; do :; done; }
         sleep 1000 & wait'

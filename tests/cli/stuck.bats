@@ -125,6 +125,17 @@ waits_to_see() {
     says '^ +0 .* S +[0-9]+%  sleeps'
 }
 
+@test "labels that an operator's variable asks for" {
+    "$hbrun" -n 1 sleep 1000 2> err &
+    pid=$!
+    seen() {
+        output=$(OMPI_MCA_orte_tag_output=1 timeout -s KILL "$HB_LIMIT" \
+            "$hpcboot" stuck -H localhost --lines 2> /dev/null) &&
+            cut -f 5 <<< "$output" | grep -qxFf <(marked)
+    }
+    wait_until seen
+}
+
 @test "memory that a rank has scribbled on" {
     stuck_in scribble
     wait_until lines_in err 1 # it says when it has done so

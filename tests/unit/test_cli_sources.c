@@ -466,6 +466,57 @@ static void a_variable_of_the_library_needs_x(void **state)
     parsed_free(&out);
 }
 
+static void ranks_whose_lines_are_read_have_no_labels(void **state)
+{
+    struct place *p = *state;
+    const struct hb_options *o;
+    struct parsed out;
+
+    etc_conf(p, "tag-output = yes\ndry-run = yes\ngrace = 7\nnp = 3\n"
+                "events = here\n");
+    set(p, "OMPI_MCA_orte_tag_output=1");
+    set(p, "HPCBOOT_OUTFILE_PATTERN=all");
+    set(p, "HBRUN_USE=lines");
+    o = run(p, &out, "hbrun a");
+    assert_int_equal(o->tag_output, HB_TAG_NONE);
+    assert_null(o->out_pattern);
+    assert_false(o->dry_run);
+    assert_int_equal(o->apps[0].np, 3);
+    assert_string_equal(o->events, "here");
+    assert_int_equal(o->grace_ms, 7000);
+    assert_false(o->only_looks);
+    parsed_free(&out);
+    assert_int_equal(run(p, &out, "hbrun --label a")->tag_output,
+                     HB_TAG_HYDRA);
+    parsed_free(&out);
+}
+
+static void ranks_that_look_are_none_of_the_users_job(void **state)
+{
+    struct place *p = *state;
+    const struct hb_options *o;
+    struct parsed out;
+
+    set(p, "HPCBOOT_NP=3");
+    set(p, "HPCBOOT_SPARES=1");
+    set(p, "HPCBOOT_MAP_BY=node");
+    set(p, "HPCBOOT_EVENTS=here");
+    set(p, "HPCBOOT_ON_FAILURE=respawn");
+    set(p, "HPCBOOT_LABEL=yes");
+    set(p, "HPCBOOT_HOST=a,b");
+    set(p, "HBRUN_USE=look");
+    o = run(p, &out, "hbrun --npernode 1 a");
+    assert_int_equal(o->apps[0].np, 0);
+    assert_int_equal(o->spares, 0);
+    assert_null(o->map_by);
+    assert_null(o->events);
+    assert_null(o->on_failure);
+    assert_int_equal(o->tag_output, HB_TAG_NONE);
+    assert_string_equal(o->host_list, "a,b");
+    assert_true(o->only_looks);
+    parsed_free(&out);
+}
+
 int main(void)
 {
 #define IN_PLACE(f) \
@@ -491,6 +542,8 @@ int main(void)
         IN_PLACE(so_is_one_of_the_library_that_ranks_are_given),
         IN_PLACE(what_an_outer_job_sets_is_no_mistake),
         IN_PLACE(a_variable_of_the_library_needs_x),
+        IN_PLACE(ranks_whose_lines_are_read_have_no_labels),
+        IN_PLACE(ranks_that_look_are_none_of_the_users_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,17 +39,11 @@
 /* With so much waiting the launcher's own words are dropped. */
 #define SAY_MAX (1u << 20)
 
-struct line { /* the end of what a place holds */
-    int open; /* a line has begun there and not ended */
-    uint32_t rank;
-    int stream;
-};
-
 struct hb_output {
     struct hb_output_config config;
     int width; /* of the widest rank, for srun's labels */
     struct hb_sink sinks[2];
-    struct line lines[2];
+    struct hb_line lines[2];
     int same; /* both streams go to sinks[0] */
     /* Met by words of the launcher's own, and not told: that they are lost
      * harms no rank. That pieces are lost with them (lost) or later does. */
@@ -214,7 +208,7 @@ static size_t count_lines(const char *p, size_t len)
     return n;
 }
 
-static int goes_on(const struct line *line,
+static int goes_on(const struct hb_line *line,
                    const struct hb_output_piece *piece)
 {
     return line->open && line->rank == piece->rank
@@ -223,7 +217,7 @@ static int goes_on(const struct line *line,
 
 /* Copies the lines with the prefix before each; `out` has room for all. */
 static size_t render(const struct hb_output_piece *piece,
-                     const struct line *line, const char *prefix,
+                     const struct hb_line *line, const char *prefix,
                      size_t prefix_len, char *out)
 {
     const char *p = piece->data, *end = p + piece->len;
@@ -249,7 +243,8 @@ static size_t render(const struct hb_output_piece *piece,
     return (size_t)(at - out);
 }
 
-static void note_end(struct line *line, const struct hb_output_piece *piece)
+static void note_end(struct hb_line *line,
+                     const struct hb_output_piece *piece)
 {
     line->open = ((const char *)piece->data)[piece->len - 1] != '\n';
     line->rank = piece->rank;
@@ -332,7 +327,8 @@ static int to_sink(struct hb_output *o, const struct hb_output_piece *piece,
 static int to_file(struct hb_output *o, const struct hb_output_piece *piece,
                    struct hpcboot_error *err)
 {
-    struct line line = {.rank = piece->rank, .stream = piece->stream};
+    struct hb_line *line = hb_rankfiles_line(o->files, piece->rank,
+                                             piece->stream);
     char prefix[PREFIX_MAX];
     size_t prefix_len = put_prefix(o, piece, prefix), bound, len;
 
@@ -340,13 +336,13 @@ static int to_file(struct hb_output *o, const struct hb_output_piece *piece,
         return hb_rankfiles_write(o->files, piece->rank, piece->stream,
                                   piece->data, piece->len, err);
     }
-    line.open = hb_rankfiles_mid_line(o->files, piece->rank, piece->stream);
     bound = render_bound(piece, prefix_len);
     if (bound > o->scratch_cap) {
         o->scratch = hb_xrealloc(o->scratch, bound);
         o->scratch_cap = bound;
     }
-    len = render(piece, &line, prefix, prefix_len, o->scratch);
+    len = render(piece, line, prefix, prefix_len, o->scratch);
+    note_end(line, piece);
     return hb_rankfiles_write(o->files, piece->rank, piece->stream,
                               o->scratch, len, err);
 }
@@ -387,7 +383,7 @@ int hb_output_write(struct hb_output *o, const struct hb_output_piece *piece,
 void hb_output_say(struct hb_output *o, const char *text, size_t len)
 {
     struct hb_sink *sink = own_sink(o);
-    struct line *line = &o->lines[sink - o->sinks];
+    struct hb_line *line = &o->lines[sink - o->sinks];
     int owes;
 
     if (sink->dead || hb_sink_waiting(sink) > SAY_MAX) {

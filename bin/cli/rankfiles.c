@@ -32,8 +32,7 @@
 
 /* Bits of a slot's state. */
 #define SLOT_MADE 0x1u
-#define SLOT_MID_LINE 0x2u
-#define SLOT_DEAD 0x4u
+#define SLOT_DEAD 0x2u
 
 struct open_file {
     int fd; /* -1: free */
@@ -44,6 +43,7 @@ struct open_file {
 struct hb_rankfiles {
     struct hb_rankfiles_config config;
     unsigned char *slots; /* [2 * n_ranks] */
+    struct hb_line *lines; /* [2 * n_ranks] */
     struct open_file open[OPEN_FILES];
     uint64_t clock;
 };
@@ -51,9 +51,11 @@ struct hb_rankfiles {
 struct hb_rankfiles *hb_rankfiles_create(const struct hb_rankfiles_config *c)
 {
     struct hb_rankfiles *f = hb_xcalloc(1, sizeof *f);
+    size_t n_slots = 2 * (size_t)(c->n_ranks ? c->n_ranks : 1);
 
     f->config = *c;
-    f->slots = hb_xcalloc(2 * (size_t)(c->n_ranks ? c->n_ranks : 1), 1);
+    f->slots = hb_xcalloc(n_slots, sizeof *f->slots);
+    f->lines = hb_xcalloc(n_slots, sizeof *f->lines);
     for (int i = 0; i < OPEN_FILES; i++) {
         f->open[i].fd = -1;
     }
@@ -69,6 +71,7 @@ void hb_rankfiles_destroy(struct hb_rankfiles *f)
         hb_fd_close(&f->open[i].fd);
     }
     free(f->slots);
+    free(f->lines);
     free(f);
 }
 
@@ -321,10 +324,10 @@ static int write_slot(struct hb_rankfiles *f, size_t slot, const char *path,
     return rc;
 }
 
-int hb_rankfiles_mid_line(const struct hb_rankfiles *f, uint32_t rank,
-                          int stream)
+struct hb_line *hb_rankfiles_line(struct hb_rankfiles *f, uint32_t rank,
+                                  int stream)
 {
-    return (f->slots[slot_of(f, rank, stream)] & SLOT_MID_LINE) != 0;
+    return &f->lines[slot_of(f, rank, stream)];
 }
 
 int hb_rankfiles_write(struct hb_rankfiles *f, uint32_t rank, int stream,
@@ -343,10 +346,6 @@ int hb_rankfiles_write(struct hb_rankfiles *f, uint32_t rank, int stream,
     free(path);
     if (rc < 0) {
         f->slots[slot] |= SLOT_DEAD;
-    } else if (len > 0) {
-        f->slots[slot] &= (unsigned char)~SLOT_MID_LINE;
-        f->slots[slot] |= ((const char *)data)[len - 1] == '\n'
-                              ? 0 : SLOT_MID_LINE;
     }
     return rc;
 }

@@ -12,6 +12,12 @@
  * Private to bin/cli. */
 struct hb_rankfiles;
 
+struct hb_line { /* the end of what a place holds */
+    int open; /* a line has begun there and not ended */
+    uint32_t rank; /* whose it is */
+    int stream;
+};
+
 struct hb_rankfiles_config {
     uint32_t n_ranks;
     uint32_t job;     /* its number */
@@ -32,9 +38,10 @@ int hb_rankfiles_prepare(struct hb_rankfiles *f, uint32_t n_ranks,
                          struct hpcboot_error *err);
 /* Is there a file for this stream? */
 int hb_rankfiles_has(const struct hb_rankfiles *f, int stream);
-/* Has a line of this file begun and not ended? */
-int hb_rankfiles_mid_line(const struct hb_rankfiles *f, uint32_t rank,
-                          int stream);
+/* The end of this file, which is the caller's to note: several ranks may share
+ * it. Lives as long as `f`. */
+struct hb_line *hb_rankfiles_line(struct hb_rankfiles *f, uint32_t rank,
+                                  int stream);
 /* Appends; an error (once for each file) names it. */
 int hb_rankfiles_write(struct hb_rankfiles *f, uint32_t rank, int stream,
                        const void *data, size_t len,

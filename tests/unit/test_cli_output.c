@@ -515,6 +515,22 @@ static void both_streams_share_a_file(void **state)
     free(all);
 }
 
+static void labels_in_a_file_that_ranks_share(void **state)
+{
+    struct place *p = *state;
+    char *all = hb_xasprintf("%s/all", p->dir);
+
+    start(p, (struct hb_output_config){.out_pattern = all, .err_pattern = all,
+                                       .tag = HB_TAG_HYDRA});
+    put(p, 0, 1, "a");
+    put(p, 1, 1, "b");
+    put(p, 1, 1, "b\nbb");
+    put(p, 1, 2, "e\n");
+    put(p, 0, 1, "c\n");
+    expect_file(p, "all", "[0] a\n[1] bb\n[1] bb\n[1] e\n[0] c\n");
+    free(all);
+}
+
 /* More ranks than files that are open at a time, each written twice. */
 static void more_files_than_descriptors(void **state)
 {
@@ -561,6 +577,7 @@ int main(void)
         IN_PLACE(files_only_and_labelled),
         IN_PLACE(patterns_name_files),
         IN_PLACE(both_streams_share_a_file),
+        IN_PLACE(labels_in_a_file_that_ranks_share),
         IN_PLACE(more_files_than_descriptors),
     };
 

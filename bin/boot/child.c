@@ -276,16 +276,19 @@ int hb_child_spawn(const struct hb_child_spec *spec, pid_t *pid_out,
     };
     enum hb_proc_stage stage;
     int error_fd = -1, sys_errno = 0;
-    int rc = hb_proc_spawn(&proc, pid_out, &error_fd, err);
+    pid_t pid = -1;
+    int rc = hb_proc_spawn(&proc, &pid, &error_fd, err);
 
     if (rc < 0) {
         return rc;
     }
     if (wait_started(error_fd, &stage, &sys_errno) != 0) {
         hb_proc_explain(&proc, stage, sys_errno, err);
-        while (waitpid(*pid_out, NULL, 0) < 0 && errno == EINTR) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
         rc = HPCBOOT_ERR_SPAWN;
+    } else {
+        *pid_out = pid;
     }
     hb_fd_close(&error_fd);
     return rc;

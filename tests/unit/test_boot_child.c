@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "bin/boot/boot.h"
+#include "bin/boot/child.h"
 #include "lib/base/str.h"
 
 #define LIMIT_S 20 /* a test that waits longer has failed */
@@ -198,6 +200,22 @@ static void a_command_that_is_not_there_fails(void **state)
     assert_int_equal(r->failed, 1);
     assert_non_null(strstr(r->err.text, "cannot start no-such-command-here: "));
     assert_non_null(strstr(r->err.text, "No such file or directory"));
+}
+
+/* It is reaped by then, and its number may soon be another's. */
+static void what_could_not_be_executed_has_no_pid(void **state)
+{
+    char *argv[] = {(char *)"/no/such/command", NULL};
+    const struct hb_child_spec spec = {.argv = argv, .in = 0, .out = 1,
+                                       .err = 2};
+    struct hpcboot_error err = {0};
+    pid_t pid = 0;
+
+    (void)state;
+    assert_int_equal(hb_child_spawn(&spec, &pid, &err), HPCBOOT_ERR_SPAWN);
+    assert_int_equal(pid, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
 }
 
 static void the_end_is_seen_while_a_grandchild_holds_the_stream(void **state)
@@ -441,6 +459,7 @@ int main(void)
         T(output_stderr_and_status_arrive),
         T(a_signal_is_named),
         T(a_command_that_is_not_there_fails),
+        T(what_could_not_be_executed_has_no_pid),
         T(the_end_is_seen_while_a_grandchild_holds_the_stream),
         T(the_end_is_seen_while_the_command_lives_on),
         T(much_goes_through_both_ways_unqueued),

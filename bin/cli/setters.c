@@ -166,19 +166,23 @@ HB_SETTER(duration)
     return 0;
 }
 
+#define HOUR_MS ((int64_t)3600 * 1000)
+/* Kept as an int of milliseconds. */
+#define LIMIT_MS_MAX (500 * HOUR_MS)
+
 /* Within no time at all nothing would ever be done. */
 HB_SETTER(limit)
 {
     int64_t ms = 1;
 
-    if (hb_parse_duration_ms(values[0], &ms) >= 0 && ms == 0) {
-        return hb_opt_bad(s, err, "needs a time above 0, not \"%s\"",
-                          values[0]);
+    if (hb_parse_duration_ms(values[0], &ms) >= 0 &&
+        (ms == 0 || ms > LIMIT_MS_MAX)) {
+        return hb_opt_bad(s, err, "needs a time above 0, and of 500h or less, "
+                          "not \"%s\"", values[0]);
     }
     return hb_set_duration(s, opt, values, err);
 }
 
-#define HOUR_MS ((int64_t)3600 * 1000)
 /* Agents are told these in 32 bits of milliseconds. */
 #define TOLD_MS_MAX (1000 * HOUR_MS)
 

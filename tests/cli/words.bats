@@ -360,14 +360,15 @@ fish_offers() { # PROGRAM LINE
     local words
     for words in '--heartbeat 1ms' '--heartbeat 4294967297ms' \
         '--heartbeat 858993460ms' '--grace 4294967296ms' \
-        '--orphan-grace 2000h'; do
+        '--orphan-grace 2000h' '--connect-timeout 4294970s' \
+        '--connect-timeout 1000h'; do
         # shellcheck disable=SC2086
         run hb $words -n 1 sleep 1
         ended_with 2
         says "^hbrun: error: ${words% *}: needs a time .*, not \"${words#* }\"$"
     done
     for words in '--heartbeat 0' '--heartbeat 100h' '--heartbeat 0.1' \
-        '--grace 1000h'; do
+        '--grace 1000h' '--connect-timeout 500h'; do
         # shellcheck disable=SC2086
         run hb --dry-run $words -n 1 true
         ended_with 0

@@ -235,10 +235,10 @@ int hb_boot_proves(const struct hb_boot *boot, struct hb_bytes nonce,
         && boot->ops->proves(boot, nonce, token, host_key, proofs);
 }
 
-void hb_boot_proven(const struct hb_boot *boot)
+void hb_boot_proven(const struct hb_boot *boot, struct hb_bytes host_key)
 {
     if (boot && boot->ops->proven) {
-        boot->ops->proven(boot);
+        boot->ops->proven(boot, host_key);
     }
 }
 

@@ -148,8 +148,9 @@ void hb_boot_cancel(struct hb_boot *boot);
 int hb_boot_proves(const struct hb_boot *boot, struct hb_bytes nonce,
                    const char *token, struct hb_bytes host_key,
                    struct hb_bytes proofs);
-/* The host of this very boot has proven itself: its key counts as known. */
-void hb_boot_proven(const struct hb_boot *boot);
+/* The host of this very boot has proven itself: the key that it was said to be
+ * `unverified` with counts as known. */
+void hb_boot_proven(const struct hb_boot *boot, struct hb_bytes host_key);
 
 /* Whether another member of the gang could log in to a host as this one would,
  * knowing no more than its name, user and port: no named key, no other name,

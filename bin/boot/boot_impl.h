@@ -21,7 +21,7 @@ struct hb_boot_ops {
     int (*proves)(const struct hb_boot *boot, struct hb_bytes nonce,
                   const char *token, struct hb_bytes host_key,
                   struct hb_bytes proofs);
-    void (*proven)(const struct hb_boot *boot);
+    void (*proven)(const struct hb_boot *boot, struct hb_bytes host_key);
 };
 
 struct event;

@@ -51,6 +51,13 @@ tests_unit_test_boot_jobs_SOURCES = tests/unit/test_boot_jobs.c \
 tests_unit_test_boot_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     $(CRYPTO_CFLAGS)
 tests_unit_test_boot_jobs_LDADD = $(UNIT_LDADD) $(CRYPTO_LIBS)
+check_PROGRAMS += tests/unit/test_boot_trust
+TESTS += tests/unit/test_boot_trust
+tests_unit_test_boot_trust_SOURCES = tests/unit/test_boot_trust.c \
+    %D%/ssh_trust.c %D%/ssh_known.c lib/trust/hash.c
+tests_unit_test_boot_trust_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(LIBSSH_CFLAGS) $(CRYPTO_CFLAGS)
+tests_unit_test_boot_trust_LDADD = $(UNIT_LDADD) $(LIBSSH_LIBS) $(CRYPTO_LIBS)
 endif
 check_PROGRAMS += tests/pods/bootdrive
 tests_pods_bootdrive_SOURCES = tests/pods/bootdrive.c

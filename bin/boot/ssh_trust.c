@@ -27,6 +27,7 @@
 #include "bin/boot/ssh_trust.h"
 
 #include <errno.h>
+#include <libssh/libssh.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@
 #include "bin/boot/ssh_gang.h"
 #include "bin/boot/ssh_known.h"
 #include "lib/base/str.h"
+#include "lib/trust/base64.h"
 #include "lib/trust/hash.h"
 #include "lib/trust/knownhosts.h"
 
@@ -481,13 +483,17 @@ static void remember(const struct judge *j, int verified)
     pin->verified = verified;
 }
 
-void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings)
+void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings,
+                            struct hb_bytes host_key)
 {
     struct pin *pin = find_pin(settings);
+    struct hb_str blob = HB_STR_INIT;
 
-    if (pin) {
+    hb_base64_encode(&blob, host_key.data, host_key.len, 0);
+    if (pin && hb_streq(pin->blob, hb_str_text(&blob))) {
         pin->verified = 1;
     }
+    hb_str_destroy(&blob);
 }
 
 static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,

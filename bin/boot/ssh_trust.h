@@ -3,18 +3,21 @@
 #ifndef HB_BOOT_SSH_TRUST_H
 #define HB_BOOT_SSH_TRUST_H
 
-#include <libssh/libssh.h>
-
 #include "bin/boot/ssh_settings.h"
+#include "lib/base/buf.h"
 #include "lib/trust/secret.h"
 
 /* Whether a host is the one it should be. */
+
+/* libssh's ssh_key and ssh_session point to these. */
+struct ssh_key_struct;
+struct ssh_session_struct;
 
 /* What vouches for a host; borrowed. A host key equal to one of `keys` is
  * trusted, and one that is derived from one of `secrets` for a member's name:
  * who has it holds that private key. */
 struct hb_ssh_gang {
-    const ssh_key *keys;
+    struct ssh_key_struct *const *keys;
     size_t n;
     const struct hb_secret *secrets;
     size_t n_secrets;
@@ -42,7 +45,7 @@ char *hb_ssh_host_key_order(const struct hb_ssh_settings *settings,
  * HB_HOST_KEYS_PIN, and where the host can be asked for a proof; it is
  * remembered for the life of the process, and another key of that host is
  * then refused. */
-int hb_ssh_host_key_check(ssh_session session, const char *host,
+int hb_ssh_host_key_check(struct ssh_session_struct *session, const char *host,
                           const struct hb_ssh_settings *settings,
                           const struct hb_ssh_gang *gang,
                           enum hb_host_keys mode,
@@ -50,9 +53,12 @@ int hb_ssh_host_key_check(ssh_session session, const char *host,
                           struct hpcboot_error *err);
 
 /* Is it an hpcbootd serve? That lets in by keys alone, whatever the name. */
-int hb_ssh_is_serve(ssh_session session);
+int hb_ssh_is_serve(struct ssh_session_struct *session);
 
-/* The host has proven itself after the login: its key counts as known. */
-void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings);
+/* A host has proven itself after the login: this key of it, as SSH writes it,
+ * counts as known. Of hosts that go by one name another may have shown another
+ * one since. */
+void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings,
+                            struct hb_bytes host_key);
 
 #endif

@@ -337,9 +337,10 @@ static int proves(const struct hb_boot *boot, struct hb_bytes nonce,
     return hb_ssh_gang_proves(&gang, nonce, token, host_key, proofs);
 }
 
-static void proven(const struct hb_boot *boot)
+static void proven(const struct hb_boot *boot, struct hb_bytes host_key)
 {
-    hb_ssh_host_key_proven(&((const struct hb_ssh_boot *)boot)->settings);
+    hb_ssh_host_key_proven(&((const struct hb_ssh_boot *)boot)->settings,
+                           host_key);
 }
 
 static const struct hb_boot_ops ssh_boot_ops = {

@@ -104,6 +104,7 @@ int host_judge_proof(struct job_host *h, const struct hb_frame *f,
                      struct hb_frame *hello_out, struct hpcboot_error *err)
 {
     struct job_doubt *d = h->doubt;
+    struct hb_bytes host_key;
     struct hb_msg_proof m;
     int rc = hb_wire_get_proof(f, &m, err);
 
@@ -115,15 +116,15 @@ int host_judge_proof(struct job_host *h, const struct hb_frame *f,
         return rc;
     }
     d->asked = 0;
+    host_key = (struct hb_bytes){d->host_key, d->host_key_len};
     if (hb_boot_proves(host_judge(h),
                        (struct hb_bytes){d->nonce, sizeof d->nonce}, h->token,
-                       (struct hb_bytes){d->host_key, d->host_key_len},
-                       m.proofs)) {
+                       host_key, m.proofs)) {
         hb_log(HB_DEBUG, "host %s: has proven that it holds the gang's key",
                h->spec->name);
         h->proven = 1;
         if (h->via == NULL) {
-            hb_boot_proven(h->boot);
+            hb_boot_proven(h->boot, host_key);
         }
     } else if (h->job->boot.host_keys != HB_HOST_KEYS_PIN) {
         return refuse(h, m.text, err);

@@ -190,30 +190,45 @@ static void check_mode(const char *path)
     }
 }
 
-/* What sshd's StrictModes asks of each folder above authorized_keys, up to the
- * user's home. A file elsewhere may not be sshd's: its own folder will do. */
+/* Whether sshd's StrictModes minds who may write here. */
+static int is_loose(const char *path, const char *what)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0
+        || ((st.st_uid == 0 || st.st_uid == geteuid())
+            && (st.st_mode & 022) == 0)) {
+        return 0;
+    }
+    tell("warning", "%s has mode %04o and belongs to uid %u: sshd with "
+         "StrictModes yes lets nobody in (\"bad ownership or modes for %s\"); "
+         "StrictModes no, or hpcbootd serve in place of sshd", path,
+         (unsigned)st.st_mode & 07777, (unsigned)st.st_uid, what);
+    return 1;
+}
+
+static int is_below(const char *path, const char *dir)
+{
+    size_t len = strlen(dir);
+
+    return hb_starts_with(path, dir)
+        && (path[len] == '/' || (len > 0 && dir[len - 1] == '/'));
+}
+
+/* authorized_keys itself, and each folder above it up to the user's home. A
+ * file elsewhere may not be sshd's: its own folder will do. */
 static void check_strict_modes(const char *path)
 {
     const struct passwd *pw = getpwuid(geteuid());
     const char *home = pw ? pw->pw_dir : "/";
     char *real = realpath(path, NULL), *slash;
-    int inside = real && hb_starts_with(real, home), go_on = 1;
-    struct stat st;
+    int inside = real && is_below(real, home);
+    int go_on = real && !is_loose(real, "file");
 
-    while (go_on && real && (slash = strrchr(real, '/')) != NULL
-           && slash != real) {
+    while (go_on && (slash = strrchr(real, '/')) != NULL && slash != real) {
         *slash = '\0';
-        go_on = inside && !hb_streq(real, home);
-        if (stat(real, &st) == 0
-            && ((st.st_uid != 0 && st.st_uid != geteuid())
-                || (st.st_mode & 022) != 0)) {
-            tell("warning", "%s has mode %04o and belongs to uid %u: sshd with "
-                 "StrictModes yes lets nobody in (\"bad ownership or modes for "
-                 "directory\"); StrictModes no, or hpcbootd serve in place of "
-                 "sshd", real, (unsigned)st.st_mode & 07777,
-                 (unsigned)st.st_uid);
-            break;
-        }
+        go_on = !is_loose(real, "directory") && inside
+            && !hb_streq(real, home);
     }
     free(real);
 }

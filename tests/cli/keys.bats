@@ -274,6 +274,34 @@ END
     says '^warning: .*/d has mode 0777 .*StrictModes'
 }
 
+@test "keys: a file that sshd's StrictModes refuses" {
+    mkdir -m 700 d
+    new_key d/k -t ed25519
+    cp d/k.pub d/authorized_keys
+    chmod 664 d/authorized_keys
+    check_of d/k
+    ended_with 0
+    says '^warning: .*/d/authorized_keys has mode 0664 .*StrictModes.*for file'
+    chmod 644 d/authorized_keys
+    check_of d/k
+    says_not 'StrictModes'
+}
+
+@test "keys: a folder whose name only begins as the home's is not in it" {
+    need_root
+    mkdir -m 755 h h2
+    mkdir -m 700 h2/d
+    chmod 777 .
+    new_key h2/d/k -t ed25519
+    cp h2/d/k.pub h2/d/authorized_keys
+    sed "s|^root:.*|root:x:0:0::$PWD/h:/bin/sh|" /etc/passwd > passwd
+    run unshare --mount bash -c 'mount --bind passwd /etc/passwd &&
+        "$0" keys --key h2/d' "$HB_BUILDDIR/hpcboot"
+    [[ $output != *denied* ]] || skip 'nothing can be mounted here'
+    ended_with 0
+    says_not 'StrictModes'
+}
+
 @test "keys: a Secret's mount is told from a stale subPath" {
     need_root
     new_key k -t ed25519

@@ -77,6 +77,9 @@ struct hb_boot_config {
     int connect_timeout_ms;    /* for each stage */
     int dial_timeout_ms;       /* shorter than that for addresses that do not
                                 * answer; 0: as all stages */
+    int stall_ms;              /* so long the loop may stand still, as others
+                                * take this process for dead then; 0: no limit.
+                                * May change while boots are under way */
     /* Names of the gang's hosts, NULL-terminated, or NULL: the key of any of
      * them is trusted under the name of each. */
     const char *const *members;

@@ -10,7 +10,8 @@ libhbbin_a_SOURCES += \
     %D%/serve_line.c %D%/serve_line.h \
     %D%/template.c %D%/template.h
 
-EXTRA_DIST += tests/pods/boot.bats tests/pods/srun.bats
+EXTRA_DIST += tests/pods/boot.bats tests/pods/srun.bats \
+    tests/fakes/silent_agent.pl
 if HAVE_LIBSSH
 pkglib_LTLIBRARIES += hb_ssh.la
 hb_ssh_la_SOURCES = \

@@ -54,7 +54,7 @@ struct hb_ssh_agent {
     atomic_int silent;
     atomic_int has_none; /* of the keys that are used */
     char *path;
-    int sign_ms;
+    atomic_int sign_ms;
     int chooses; /* passes on the keys of `only` alone */
     struct hb_strv only;
     int agent_fd, fd; /* fd: our end of what libssh has for the agent */
@@ -208,11 +208,12 @@ static int has_keys(const struct hb_buf *answer)
 static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
 {
     int lists = message->data[TYPE_AT] == LIST_KEYS;
+    int sign_ms = atomic_load(&a->sign_ms);
 
     if (is_left_alone(a->path)) {
         return 0;
     }
-    limit(a->agent_fd, lists ? LIST_MS : a->sign_ms);
+    limit(a->agent_fd, lists && LIST_MS < sign_ms ? LIST_MS : sign_ms);
     if (!give(a->agent_fd, message) || !take(a->agent_fd, message)) {
         leave_alone(a->path);
         return 0;
@@ -273,7 +274,7 @@ static int connect_to(const char *path)
     return fd;
 }
 
-struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
+struct hb_ssh_agent *hb_ssh_agent_open(const char *path,
                                        const struct hb_strv *only,
                                        ssh_session session)
 {
@@ -286,7 +287,7 @@ struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
     }
     a = hb_xcalloc(1, sizeof *a);
     a->path = hb_xstrdup(path);
-    a->sign_ms = limit_ms > 0 ? limit_ms : SIGN_MS;
+    atomic_store(&a->sign_ms, SIGN_MS);
     a->chooses = only != NULL;
     if (only) {
         hb_strv_extend(&a->only, only->v);
@@ -300,6 +301,11 @@ struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
         return NULL;
     }
     return a;
+}
+
+void hb_ssh_agent_limit(struct hb_ssh_agent *a, int ms)
+{
+    atomic_store(&a->sign_ms, ms > 0 ? ms : SIGN_MS);
 }
 
 int hb_ssh_agent_is_silent(const struct hb_ssh_agent *a)

@@ -10,13 +10,14 @@
 /* The way of one login to ssh-agent. */
 struct hb_ssh_agent;
 
-/* Lets `session` talk to the agent at `path`, which has `limit_ms` for each
- * signature (0: the usual limit). `only`: the public keys that are used, in
- * base64, or NULL for all. Returns NULL where nobody is there, or none has
- * answered lately. Loop thread only. */
-struct hb_ssh_agent *hb_ssh_agent_open(const char *path, int limit_ms,
+/* Lets `session` talk to the agent at `path`. `only`: the public keys that are
+ * used, in base64, or NULL for all. Returns NULL where nobody is there, or
+ * none has answered lately. Loop thread only. */
+struct hb_ssh_agent *hb_ssh_agent_open(const char *path,
                                        const struct hb_strv *only,
                                        ssh_session session);
+/* What it has for its next answer (0: the usual limit). */
+void hb_ssh_agent_limit(struct hb_ssh_agent *agent, int ms);
 /* Whether the agent has hung up, or did not answer in time. */
 int hb_ssh_agent_is_silent(const struct hb_ssh_agent *agent);
 /* Whether it has listed no key that is used: it has none, or none of `only`. */

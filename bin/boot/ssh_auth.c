@@ -390,9 +390,22 @@ static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
     return SSH_AUTH_DENIED;
 }
 
+/* libssh waits for it, and the loop with it. */
+static int may_stall_ms(const struct hb_ssh_auth *auth)
+{
+    int share = AGENT_SHARE(auth->config->connect_timeout_ms);
+    int stall = auth->config->stall_ms;
+
+    return stall > 0 && (share <= 0 || stall < share) ? stall : share;
+}
+
 static void no_agent(struct hb_ssh_auth *auth)
 {
-    note_unusable(auth, auth->agent, "no ssh-agent answers there");
+    note_unusable(auth, auth->agent,
+                  may_stall_ms(auth) == auth->config->stall_ms
+                      ? "no ssh-agent answers there; one that asks its owner "
+                        "needs a longer --heartbeat"
+                      : "no ssh-agent answers there");
     auth->agent = NULL;
 }
 
@@ -424,8 +437,6 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
 
     if (auth->agent && !auth->way) {
         auth->way = hb_ssh_agent_open(auth->agent,
-                                      AGENT_SHARE(
-                                          auth->config->connect_timeout_ms),
                                       auth->settings->identities_only
                                           ? &auth->named : NULL, session);
     }
@@ -433,6 +444,7 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
         (auth->agent ? no_agent : no_key_of_agent)(auth);
         return SSH_AUTH_DENIED;
     }
+    hb_ssh_agent_limit(auth->way, may_stall_ms(auth));
     rc = unless_gone(session, ssh_userauth_agent(session, NULL));
     if (rc == SSH_AUTH_AGAIN) {
         return rc;

@@ -252,6 +252,8 @@ int agent_on_parent(struct agent *a, const struct hb_frame *f,
                                                      : HB_HOST_KEYS_STRICT,
         .inside_gang = m.inside_gang,
         .connect_timeout_ms = (int)m.connect_timeout_ms,
+        .stall_ms = (int)(a->lost_after_ms / HB_LINK_BEATS *
+                          HB_LINK_STALL_BEATS),
     };
     return 0;
 }

@@ -309,6 +309,9 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     hb_offset_heard(&h->clock, m->time_ns, hb_now_ns());
     host_settle_talk(h);
     host_send_welcome(h, beat);
+    if (!h->spec->is_local) { /* it counts on beats from now on */
+        j->boot.stall_ms = (int)(beat * HB_LINK_STALL_BEATS);
+    }
     hb_grow_ready(j->grow, h->index, m->has_key && !h->spec->is_local);
     if (h->failed_by != NULL) {
         hb_grow_forbid(j->grow, h->failed_by->index); /* it lacks something */

@@ -52,6 +52,8 @@ int hb_link_was_killed(const struct hb_link *link);
 
 /* The launcher loses a host after so many beats without a sign of it. */
 #define HB_LINK_BEATS 5u
+/* So many may pass while an end stands still, and is not taken for lost. */
+#define HB_LINK_STALL_BEATS 2u
 /* Both sides: a PING every heartbeat_ms, lost after dead_ms of silence
  * (anything received counts). 0 = off. */
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,

@@ -756,23 +756,7 @@ by_authority() {
 }
 
 @test "an ssh-agent that lists its keys and never signs is not waited for" {
-    perl -MIO::Socket::UNIX -MIO::Select -MMIME::Base64 -e '
-        my $s = IO::Socket::UNIX->new(Listen => 9, Local => "held") or die;
-        my $blob = decode_base64($ARGV[0]);
-        my $keys = pack "CNN/a*N/a*", 12, 1, $blob, "me";
-        my $all = IO::Select->new($s);
-        while (my @ready = $all->can_read) {
-            for my $c (@ready) {
-                if ($c == $s) { $all->add($s->accept); next }
-                my $n = sysread $c, my $ask, 65536;
-                if (!$n) { $all->remove($c); next }
-                if (ord substr($ask, 4) == 11) {
-                    syswrite $c, pack("N/a*", $keys);
-                } else {
-                    open my $log, ">>", "signs"; print $log "asked\n";
-                }
-            }
-        }' "$(cut -d' ' -f2 "$F/keys/me.pub")" 3>&- &
+    perl "$fakes/silent_agent.pl" held signs "$F/keys/me.pub" 3>&- &
     echo $! > held.pid
     wait_until test -S held
     cp "$F/keys/other" "$HOME/.ssh/id_ed25519"

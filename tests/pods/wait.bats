@@ -402,6 +402,37 @@ END
     pods_clean_but_sshd 1
 }
 
+# pod-2 takes the agent's key alone, once pod-1 is ready.
+@test "an ssh-agent that takes its time costs no host that is ready" {
+    local held=$PWD/held
+    ssh-keygen -q -t ed25519 -N '' -f agents
+    cat > once-ready <<END
+until grep -q '"host_ready","host":"pod-1"' $events || [ -e $PWD/over ]; do
+    sleep 0.02
+done
+cat $PWD/agents.pub
+END
+    pod 0 perl "$fakes/silent_agent.pl" "$held" "$PWD/signs" "$PWD/agents.pub" \
+        3>&- &
+    echo $! > held.pid
+    wait_until test -S "$held"
+    pod 0 bash -c 'printf "Host pod-2\n IdentityAgent %s\n" "$0" > .ssh/config' \
+        "$held"
+    sshd_up 1
+    sshd_up 2 -o 'AuthorizedKeysFile none' -o 'AuthorizedKeysCommandUser root' \
+        -o "AuthorizedKeysCommand /bin/sh $PWD/once-ready"
+    begin --heartbeat 1s --min-hosts 1 -H pod-1,pod-2 hostname
+    job_ends
+    touch over
+    pod 0 rm .ssh/config
+    kill "$(cat held.pid)"
+    ended_with 0
+    says '^pod-1$'
+    [ -s signs ]
+    [ "$(grep -c '"host_ready","host":"pod-1"' "$events")" -eq 1 ]
+    has 'host_lost.*pod-2.*no ssh-agent answers there; .* longer --heartbeat'
+}
+
 @test "key files in every encoding and mode, mounted as a Secret is" {
     local form mode
     sshd_up 1

@@ -11,6 +11,7 @@
  * another agent had started may wait for a new parent (orphan.c). */
 #include "config.h"
 
+#include <event2/event.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>

@@ -3,7 +3,6 @@
 #ifndef HB_HPCBOOTD_AGENT_H
 #define HB_HPCBOOTD_AGENT_H
 
-#include <event2/event.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +29,8 @@
  * carries what is said through it, orphan.c says what becomes of it when its
  * parent is gone. */
 
+struct event;
+struct event_base;
 struct agent;
 struct agent_recipe;
 struct agent_meet;

@@ -8,6 +8,7 @@
  * passing.c. */
 #include "config.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

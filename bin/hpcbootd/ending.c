@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,6 +12,7 @@
  * says so when the rank ends, or after ten seconds, without having called. */
 #include "config.h"
 
+#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,6 +13,8 @@
  * it had the lock of the memory. */
 #include "config.h"
 
+#include <event2/event.h>
+
 #include "bin/hpcbootd/agent.h"
 
 /* A part of what a rank waits for the word of its agent (lib/api/peers.c). */

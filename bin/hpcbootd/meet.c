@@ -12,6 +12,7 @@
  * was there before the ranks is of a job before. */
 #include "config.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 

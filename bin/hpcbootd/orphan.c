@@ -18,6 +18,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -11,6 +11,7 @@
  * launcher knows by its token whether that is true. */
 #include "config.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,6 +10,7 @@
  * are queued and delivered by the loop. */
 #include "config.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

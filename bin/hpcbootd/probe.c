@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

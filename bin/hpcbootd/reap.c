@@ -12,6 +12,7 @@
  * a subreaper; they are reaped and not reported. */
 #include "config.h"
 
+#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

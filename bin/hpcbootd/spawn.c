@@ -8,6 +8,7 @@
  * a rank hears it of any spawn that fails. */
 #include "config.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 
 #include "bin/hpcbootd/agent.h"

@@ -13,7 +13,8 @@
  * wait, so that each byte is moved once at most, however long the queue.
  *
  * Life: a PING each beat; anything received is a sign of life. When to beat
- * and when the peer is dead is decided in pulse.c; the timer is here.
+ * and when the peer is dead is decided in pulse.c, which PINGs are answered in
+ * pong.c; the timer is here.
  *
  * The end is told once, by `lost`. A channel that cannot be written to may
  * still hold the peer's last words and, in its `closed`, the better reason:
@@ -32,6 +33,7 @@
 #include <string.h>
 
 #include "bin/link/offset.h"
+#include "bin/link/pong.h"
 #include "bin/link/preamble.h"
 #include "bin/link/pulse.h"
 #include "lib/base/buf.h"
@@ -39,7 +41,7 @@
 #include "lib/base/str.h"
 
 /* Several of the largest frames: only a peer that has stopped reading gets
- * here, and the heartbeat finds that one first. */
+ * here, whatever it says meanwhile. */
 #define OUT_MAX (4 * (size_t)HB_WIRE_FRAME)
 /* A frame under way, used bytes in front of it, and what one read brings. */
 #define IN_MAX (3 * (size_t)HB_WIRE_FRAME)
@@ -74,6 +76,7 @@ struct hb_link {
     int writing;   /* inside the channel's write */
     int waiting;   /* it took less than it was given */
     int above_low; /* `drained` is due */
+    struct hb_pong pong;
 
     struct event *broken, *look; /* each when first needed */
     struct hb_pulse pulse;
@@ -221,6 +224,7 @@ static void write_some(struct hb_link *link)
         return;
     }
     hb_buf_skip(&link->out, (size_t)n);
+    hb_pong_sent(&link->pong, (size_t)n);
     link->waiting = (size_t)n < left;
 }
 
@@ -246,6 +250,14 @@ void hb_link_flush(struct hb_link *link)
     hb_buf_tidy(&link->out, link->keep_bytes);
 }
 
+/* A failure to put it is a failed `out`, which the flush tells. */
+static void answer_last(struct hb_link *link)
+{
+    if (hb_pong_put(&link->pong, &link->out)) {
+        hb_link_flush(link);
+    }
+}
+
 static void on_writable(void *arg)
 {
     struct hb_link *link = arg;
@@ -253,6 +265,7 @@ static void on_writable(void *arg)
     enter(link);
     link->waiting = 0;
     hb_link_flush(link);
+    answer_last(link);
     if (link->above_low && hb_link_backlog(link) <= LOW_MARK
         && !is_over(link)) {
         link->above_low = 0;
@@ -283,17 +296,9 @@ int64_t hb_link_clock_offset_ns(const struct hb_link *link)
     return link->offset.ns;
 }
 
-static uint32_t load_milli(void)
-{
-    double load = 0;
-
-    return getloadavg(&load, 1) == 1 ? (uint32_t)(load * 1000) : 0;
-}
-
 static int answer_ping(struct hb_link *link, const struct hb_frame *frame,
                        struct hpcboot_error *err)
 {
-    struct hb_msg_pong pong = {0};
     struct hb_msg_ping ping;
     int rc = hb_wire_get_ping(frame, &ping, err);
 
@@ -302,13 +307,9 @@ static int answer_ping(struct hb_link *link, const struct hb_frame *frame,
     }
     link->peer_load_milli = ping.load_milli;
     hb_offset_heard(&link->offset, ping.time_ns, hb_now_ns());
-    pong.echo_ns = ping.time_ns;
-    pong.time_ns = (uint64_t)hb_now_ns();
-    pong.load_milli = load_milli();
-    rc = hb_wire_put_pong(&link->out, frame->epoch, frame->dst, frame->src,
-                          &pong, err);
-    hb_link_flush(link);
-    return rc;
+    hb_pong_ask(&link->pong, frame, ping.time_ns);
+    answer_last(link);
+    return 0;
 }
 
 static int take_pong(struct hb_link *link, const struct hb_frame *frame,
@@ -335,7 +336,7 @@ uint32_t hb_link_peer_load_milli(const struct hb_link *link)
 
 static void ping(struct hb_link *link)
 {
-    const struct hb_msg_ping m = {(uint64_t)hb_now_ns(), load_milli()};
+    const struct hb_msg_ping m = {(uint64_t)hb_now_ns(), hb_load_milli()};
 
     (void)hb_wire_put_ping(&link->out, 0, HB_NODE_UNSET, HB_NODE_UNSET, &m,
                            NULL);

@@ -2,6 +2,7 @@
 libhbbin_a_SOURCES += %D%/link.c %D%/link.h
 libhbbin_a_SOURCES += %D%/kept.c %D%/kept.h %D%/offset.c %D%/offset.h
 libhbbin_a_SOURCES += %D%/preamble.c %D%/preamble.h %D%/pulse.c %D%/pulse.h
+libhbbin_a_SOURCES += %D%/pong.c %D%/pong.h
 libhbbin_a_SOURCES += %D%/words.c %D%/words.h
 
 check_PROGRAMS += tests/fuzz/fuzz_preamble

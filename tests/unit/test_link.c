@@ -243,6 +243,91 @@ static void a_short_backlog_is_not_told_to_be_drained(void **state)
     close_link(&f);
 }
 
+static void put_ping(struct hb_buf *b, uint64_t time_ns)
+{
+    const struct hb_msg_ping m = {time_ns, 0};
+
+    assert_int_equal(hb_wire_put_ping(b, 0, 0, 0, &m, NULL), 0);
+}
+
+/* The PONGs that were written, and the ping that the last one answers. */
+static int read_pongs(struct fixture *f, uint64_t *echo_ns_out)
+{
+    struct hb_frame frame;
+    struct hb_msg_pong m;
+    int n = 0;
+
+    while (hb_wire_next(&f->mem->written, &frame, NULL) == 1) {
+        if (hb_wire_get_pong(&frame, &m, NULL) == 0) {
+            *echo_ns_out = m.echo_ns;
+            n++;
+        }
+    }
+    return n;
+}
+
+static void who_pings_and_does_not_read_fills_no_memory(void **state)
+{
+    const uint64_t n = 1000000;
+    uint64_t echo_ns = 0;
+    struct fixture f;
+    struct hb_buf b;
+
+    open_link(&f, 0);
+    f.mem->takes = 0;
+    hb_buf_init(&b, ROOM);
+    for (uint64_t i = 1; i <= n; i++) {
+        hb_buf_clear(&b);
+        put_ping(&b, i);
+        arrive(&f, b.data, b.len);
+    }
+    assert_int_equal(f.lost, 0);
+    assert_in_range(hb_link_backlog(f.link), 1, 1000);
+    f.mem->takes = SIZE_MAX; /* it reads again, and hears of the last */
+    f.mem->ch.events.writable(f.mem->ch.arg);
+    assert_int_equal(hb_link_backlog(f.link), 0);
+    assert_in_range(read_pongs(&f, &echo_ns), 1, 2);
+    assert_true(echo_ns == n);
+    close_link(&f);
+    hb_buf_destroy(&b);
+}
+
+/* Behind what waits, and no matter how long others keep the link busy. */
+static void each_ping_that_can_be_is_answered(void **state)
+{
+    uint64_t echo_ns = 0;
+    struct fixture f;
+    struct hb_buf b;
+
+    open_link(&f, 0);
+    hb_buf_init(&b, ROOM);
+    for (uint64_t i = 1; i <= 3; i++) {
+        hb_buf_clear(&b);
+        put_ping(&b, i);
+        arrive(&f, b.data, b.len);
+        assert_int_equal(read_pongs(&f, &echo_ns), 1);
+        assert_true(echo_ns == i);
+    }
+    f.mem->takes = 0;
+    put_output(hb_link_out(f.link), 1, 1000);
+    hb_link_flush(f.link);
+    for (uint64_t i = 4; i <= 5; i++) {
+        hb_buf_clear(&b);
+        put_ping(&b, i);
+        arrive(&f, b.data, b.len);
+        put_output(hb_link_out(f.link), 1, 1000);
+        hb_link_flush(f.link);
+    }
+    f.mem->takes = 1200;
+    f.mem->ch.events.writable(f.mem->ch.arg); /* 4 has gone, 5 is put */
+    f.mem->takes = SIZE_MAX;
+    f.mem->ch.events.writable(f.mem->ch.arg);
+    assert_int_equal(read_pongs(&f, &echo_ns), 2);
+    assert_true(echo_ns == 5);
+    close_link(&f);
+    hb_buf_destroy(&b);
+}
+
 static void a_failed_write_is_told_from_the_loop(void **state)
 {
     struct fixture f;
@@ -383,6 +468,8 @@ int main(void)
         cmocka_unit_test(a_link_may_be_destroyed_when_drained),
         cmocka_unit_test(what_is_not_taken_waits_until_writable),
         cmocka_unit_test(a_short_backlog_is_not_told_to_be_drained),
+        cmocka_unit_test(who_pings_and_does_not_read_fills_no_memory),
+        cmocka_unit_test(each_ping_that_can_be_is_answered),
         cmocka_unit_test(a_failed_write_is_told_from_the_loop),
         cmocka_unit_test(last_words_are_heard_after_a_failed_write),
         cmocka_unit_test(a_late_reason_is_better_than_a_failed_write),

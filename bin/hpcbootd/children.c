@@ -31,8 +31,8 @@ static void child_free(struct child *c)
         }
     }
     for (uint32_t i = 0; i < t->n_routes; i++) {
-        if (t->routes[i] == c) {
-            t->routes[i] = NULL;
+        if (t->routes[i].by == c) {
+            t->routes[i].by = NULL;
         }
     }
     hb_boot_cancel(c->boot);
@@ -55,7 +55,8 @@ static void fences_lose(struct agent *a, const struct child *c)
         return;
     }
     for (uint32_t i = 0; i < t->n_routes; i++) {
-        if (t->routes[i] == c && i < a->job.n_hosts) {
+        if (t->routes[i].by == c && t->routes[i].is_up &&
+            i < a->job.n_hosts) {
             hb_fence_node_lost(a->fences, a->job.nodes[i]);
         }
     }
@@ -296,6 +297,7 @@ int agent_on_boot(struct agent *a, const struct hb_frame *f,
     c->timer = evtimer_new(a->base, on_overdue, c);
     c->next = a->tree->children;
     a->tree->children = c;
+    child_expect(c, m.host);
     target = (struct hb_boot_target){
         .host = c->name, .user = c->user, .port = c->port, .token = c->token,
     };

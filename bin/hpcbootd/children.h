@@ -24,10 +24,18 @@ struct child {
     struct hb_link *link;
     struct event *timer; /* HELLO is overdue */
     int is_up;           /* HELLO has come */
+    int is_known;        /* WELCOME has gone to it: somebody vouches for it */
     int may_wait;        /* those below it wait to be adopted */
     uint64_t files_out, files_taken; /* bytes of files: sent, and taken */
     int64_t clock_told_ns;
     struct hb_words words;
+};
+
+/* Of a host, by its number. */
+struct route {
+    struct child *by; /* it is started below this child, or is it; or NULL */
+    uint8_t is_up;    /* and its HELLO has come */
+    uint8_t was_told; /* to be started here, at some time */
 };
 
 /* What all logins have in common; the strings of `boot` are owned here. */
@@ -37,7 +45,7 @@ struct agent_tree {
     int known_fd; /* behind known_hosts, in memory */
     struct hb_strv members;
     struct child *children;
-    struct child **routes; /* [n_routes] by host; NULL: not below */
+    struct route *routes; /* [n_routes] */
     uint32_t n_routes;
 };
 
@@ -48,6 +56,8 @@ struct child *child_of_agent(const struct agent *a, uint32_t host);
 void child_stage(struct child *c, enum hb_boot_stage stage, const char *detail);
 
 /* passing.c */
+/* The host is to be started by this child or one below it, or is the child. */
+void child_expect(struct child *c, uint32_t host);
 /* A frame of the child, or of a host below it. ERR_PROTOCOL: it may not say
  * that; the child is still there. */
 int child_pass_up(struct child *c, const struct hb_frame *f,

@@ -11,11 +11,17 @@ hpcbootd_LDADD = $(PROGRAM_LDADD)
 EXTRA_hpcbootd_DEPENDENCIES = libhb.a libhbbin.a
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_listener
-TESTS += tests/unit/test_listener
+agent_tests = tests/unit/test_listener tests/unit/test_agent_tree
+check_PROGRAMS += $(agent_tests)
+TESTS += $(agent_tests)
 tests_unit_test_listener_SOURCES = tests/unit/test_listener.c \
     %D%/listener.c
 tests_unit_test_listener_LDADD = $(UNIT_LDADD)
 tests_unit_test_listener_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(EVENT_CFLAGS)
+tests_unit_test_agent_tree_SOURCES = tests/unit/test_agent_tree.c \
+    %D%/children.c %D%/passing.c
+tests_unit_test_agent_tree_LDADD = $(UNIT_LDADD)
+tests_unit_test_agent_tree_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     $(EVENT_CFLAGS)
 endif

@@ -6,9 +6,11 @@
  * the child by which that host spoke; what is for all goes to every child.
  * Fences alone stop here, to be gathered.
  *
- * A child speaks for those hosts only whose HELLO came by it. HELLO may come
- * by another child than before (the host was started anew elsewhere): the
- * launcher knows by its token whether that is true. */
+ * A child speaks for those hosts only whose HELLO came by it, and HELLO is
+ * taken of a host only from the child below which it was last told to be
+ * started (BOOT): nobody can have what is for another host. Whether it is that
+ * host the launcher knows by its token. Until WELCOME has gone to a child it
+ * is no more than somebody who could be logged in to. */
 #include "config.h"
 
 #include <event2/event.h>
@@ -18,15 +20,14 @@
 #include "bin/hpcbootd/children.h"
 #include "lib/base/str.h"
 
-/* 1: the child may speak for a host, 0: it may not, -1: another does by now. */
-static int is_below(struct child *c, uint32_t host, int is_hello)
+void child_expect(struct child *c, uint32_t host)
 {
     struct agent_tree *t = c->agent->tree;
 
     if (host >= HB_MAX_NODES) {
-        return 0;
+        return;
     }
-    if (is_hello && host >= t->n_routes) {
+    if (host >= t->n_routes) {
         uint32_t n = host + host / 2 + 64;
 
         t->routes = hb_xrealloc(t->routes, n * sizeof *t->routes);
@@ -34,11 +35,29 @@ static int is_below(struct child *c, uint32_t host, int is_hello)
                (n - t->n_routes) * sizeof *t->routes);
         t->n_routes = n;
     }
-    if (is_hello) {
-        t->routes[host] = c;
+    t->routes[host] = (struct route){.by = c, .was_told = 1};
+}
+
+/* 1: the child may speak for a host, 0: it may not, -1: not any more. */
+static int is_below(struct child *c, uint32_t host, int is_hello)
+{
+    struct agent_tree *t = c->agent->tree;
+    struct route *r = host < t->n_routes ? &t->routes[host] : NULL;
+
+    if (r == NULL || !r->was_told) {
+        return 0;
     }
-    return host >= t->n_routes || t->routes[host] == NULL
-               ? 0 : t->routes[host] == c ? 1 : -1;
+    if (r->by == c && is_hello) {
+        r->is_up = 1;
+    }
+    return r->by == c && r->is_up ? 1 : -1;
+}
+
+/* What an agent may say before it is welcomed. */
+static int is_greeting(unsigned type)
+{
+    return type == HB_MSG_HELLO || type == HB_MSG_PROOF ||
+           type == HB_MSG_FAILED;
 }
 
 /* Whether a frame speaks of a moment on its sender's clock. */
@@ -106,6 +125,10 @@ int child_pass_up(struct child *c, const struct hb_frame *f,
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
                        hb_wire_type_name(f->type));
     }
+    if (!c->is_known && !is_greeting(f->type)) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent said %s before "
+                       "it was welcomed", hb_wire_type_name(f->type));
+    }
     below = is_below(c, copy.src, f->type == HB_MSG_HELLO);
     if (below <= 0) {
         return below < 0 ? 0 : hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent "
@@ -164,14 +187,13 @@ void agent_children_gone(struct agent *a)
     }
 }
 
-static void send_down(struct child *c, const struct hb_frame *f)
+/* What this agent has to know of what it passes on. */
+static void note_passing(struct child *c, const struct hb_frame *f)
 {
     struct hb_msg_welcome m;
     struct hb_msg_file_data d;
+    struct hb_msg_boot b;
 
-    if (c->link == NULL) {
-        return;
-    }
     if (f->type == HB_MSG_FILE_DATA &&
         hb_wire_get_file_data(f, &d, NULL) == 0) {
         c->files_out += d.data.len;
@@ -180,7 +202,19 @@ static void send_down(struct child *c, const struct hb_frame *f)
         hb_wire_get_welcome(f, &m, NULL) == 0) {
         hb_link_heartbeat(c->link, m.heartbeat_ms, m.dead_ms);
         c->may_wait = m.orphan_ms > 0;
+        c->is_known = 1;
     }
+    if (f->type == HB_MSG_BOOT && hb_wire_get_boot(f, &b, NULL) == 0) {
+        child_expect(c, b.host);
+    }
+}
+
+static void send_down(struct child *c, const struct hb_frame *f)
+{
+    if (c->link == NULL) {
+        return;
+    }
+    note_passing(c, f);
     (void)hb_wire_put_frame(hb_link_out(c->link), f, NULL);
     hb_link_flush(c->link);
 }
@@ -202,8 +236,9 @@ int agent_pass_down(struct agent *a, const struct hb_frame *f)
     if (a->host == HB_NODE_UNSET || f->dst == a->host) {
         return 0;
     }
-    if (t != NULL && f->dst < t->n_routes && t->routes[f->dst] != NULL) {
-        send_down(t->routes[f->dst], f);
+    if (t != NULL && f->dst < t->n_routes && t->routes[f->dst].by != NULL &&
+        t->routes[f->dst].is_up) {
+        send_down(t->routes[f->dst].by, f);
     }
     return 1;
 }
@@ -234,7 +269,8 @@ int agent_fence_children(struct agent *a, struct hpcboot_error *err)
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < t->n_routes && i < a->job.n_hosts; i++) {
-            if (t->routes[i] == c && a->job.nodes[i] != HB_NODE_UNSET) {
+            if (t->routes[i].by == c && t->routes[i].is_up &&
+                a->job.nodes[i] != HB_NODE_UNSET) {
                 below[n++] = a->job.nodes[i];
             }
         }

@@ -391,6 +391,11 @@ void host_top_frame(void *arg, const struct hb_frame *f)
                (h->via != NULL && h->state == HOST_BOOTING &&
                 (f->type == HB_MSG_HELLO || f->type == HB_MSG_PROOF))) {
         host_hello(h, f);
+    } else if (h->state == HOST_BOOTING) {
+        /* Nobody vouches for it; or it was said before the host was lost. */
+        hb_log(HB_TRACE, "host %s: what it has said (%s) before it was "
+               "welcomed is not heard", h->spec->name,
+               hb_wire_type_name(f->type));
     } else {
         job_frame(h, f);
     }

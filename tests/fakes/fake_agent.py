@@ -19,6 +19,8 @@ usage: fake_agent.py WAY FILE
   newer    says HELLO as another version may: with one field more
   older    or with one less
   kind     says HELLO, then a frame of a kind that does not exist
+  forward  as silent, but says that it cannot do what is asked for, and a
+           sentence, before it is asked who it is
 Everything that it is told is kept in FILE.
 """
 import os
@@ -28,7 +30,8 @@ import sys
 import threading
 
 MAGIC = b"\033hpcboot-link 1\n"
-HELLO, PROVE, PROOF = 1, 34, 35
+HELLO, NOTE, FAILED, PROVE, PROOF = 1, 26, 28, 34, 35
+ERR_USAGE = -1
 LAUNCHER, UNSET = 0xFFFFFFFF, 0xFFFFFFFD
 
 
@@ -134,6 +137,9 @@ def main():
         say(struct.pack(">I", 0xFFFFFFFF) + b"x" * 100000)
     if way == "kind":
         say(frame(9999, b""))
+    if way == "forward":
+        say(frame(FAILED, struct.pack(">i", ERR_USAGE) + string("no such thing")))
+        say(frame(NOTE, bytes([1]) + string("trust me")))
     proofs = os.urandom(256) if way == "guess" else b""
     listen(path, lambda: say(frame(PROOF, blob(proofs)
                                    + string("" if proofs else "my dog ate it"))))

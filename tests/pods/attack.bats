@@ -3,8 +3,8 @@
 # Copyright (c) 2026 the hpcboot authors
 #
 # Attackers that SECURITY.md names, in the gang of an MPI Operator: pod-0 is the
-# launcher, pod-1 a worker, pod-2 somebody else's. All have sshd; pod-2 has a
-# host key of its own and not the gang's private key.
+# launcher, pod-1 and pod-3 are workers, pod-2 somebody else's. All have sshd;
+# pod-2 has a host key of its own and not the gang's private key.
 #
 # shellcheck disable=SC2016  # expanded in the pods
 
@@ -19,7 +19,7 @@ setup_file() {
     export F=$BATS_FILE_TMPDIR
     chmod a+rx "$BATS_RUN_TMPDIR" "$F"
     mkdir -m 777 "$F/told"
-    lab_up attack 3
+    lab_up attack 4
     pod 0 bash -c 'rm .ssh/known_hosts && mkdir /run/etc &&
         cp -a /etc/. /run/etc/ && mount --bind /run/etc /etc && mkdir /etc/mpi'
     "$podlab" vary 2 hostkey
@@ -99,6 +99,21 @@ told_nothing() { # I...: no fake there was told anything of the job
     ended_with 75
     says 'pod-2: .*out of turn'
     told_nothing 2
+}
+
+# Started by another host, too.
+@test "what a host says before it is trusted does not count" {
+    gang_of pod-1 pod-3 pod-2
+    pod 1 rm -f .ssh/known_hosts # the one that starts it knows as little
+    pod 3 rm -f .ssh/known_hosts
+    fake 2 forward
+    run launch --tree-width 2 --events "$F/events" hostname
+    ended_with 75
+    grep -q '"host_started_by","host":"pod-2"' "$F/events"
+    says 'pod-2: '
+    says_not 'trust me|no such thing'
+    told_nothing 2
+    pods_clean 0 1 3
 }
 
 # What `pin` is for, and what it costs.

@@ -297,7 +297,7 @@ int agent_on_boot(struct agent *a, const struct hb_frame *f,
     c->timer = evtimer_new(a->base, on_overdue, c);
     c->next = a->tree->children;
     a->tree->children = c;
-    child_expect(c, m.host);
+    child_expect(c, m.host, a->host);
     target = (struct hb_boot_target){
         .host = c->name, .user = c->user, .port = c->port, .token = c->token,
     };

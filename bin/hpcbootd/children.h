@@ -34,6 +34,7 @@ struct child {
 /* Of a host, by its number. */
 struct route {
     struct child *by; /* it is started below this child, or is it; or NULL */
+    uint32_t parent;  /* the host that was told to start it */
     uint8_t is_up;    /* and its HELLO has come */
     uint8_t was_told; /* to be started here, at some time */
 };
@@ -56,8 +57,9 @@ struct child *child_of_agent(const struct agent *a, uint32_t host);
 void child_stage(struct child *c, enum hb_boot_stage stage, const char *detail);
 
 /* passing.c */
-/* The host is to be started by this child or one below it, or is the child. */
-void child_expect(struct child *c, uint32_t host);
+/* The host is the child, or is to be started by `parent`, which is the child or
+ * below it. */
+void child_expect(struct child *c, uint32_t host, uint32_t parent);
 /* A frame of the child, or of a host below it. ERR_PROTOCOL: it may not say
  * that; the child is still there. */
 int child_pass_up(struct child *c, const struct hb_frame *f,

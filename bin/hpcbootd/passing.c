@@ -20,7 +20,7 @@
 #include "bin/hpcbootd/children.h"
 #include "lib/base/str.h"
 
-void child_expect(struct child *c, uint32_t host)
+void child_expect(struct child *c, uint32_t host, uint32_t parent)
 {
     struct agent_tree *t = c->agent->tree;
 
@@ -35,7 +35,33 @@ void child_expect(struct child *c, uint32_t host)
                (n - t->n_routes) * sizeof *t->routes);
         t->n_routes = n;
     }
-    t->routes[host] = (struct route){.by = c, .was_told = 1};
+    t->routes[host] = (struct route){.by = c, .parent = parent,
+                                     .was_told = 1};
+}
+
+/* A host below the child is gone, and those that it has started have another
+ * way up by now, or none. */
+static void forget(struct child *c, uint32_t host)
+{
+    struct agent_tree *t = c->agent->tree;
+
+    t->routes[host].by = NULL;
+    for (uint32_t i = 0; i < t->n_routes; i++) {
+        if (t->routes[i].by == c && t->routes[i].parent == host) {
+            forget(c, i);
+        }
+    }
+}
+
+/* The same, as `parent` says or is told: it may be started by another again. */
+static void forget_at(struct child *c, uint32_t host, uint32_t parent)
+{
+    const struct agent_tree *t = c->agent->tree;
+
+    if (host < t->n_routes && t->routes[host].by == c &&
+        t->routes[host].parent == parent) {
+        forget(c, host);
+    }
 }
 
 /* 1: the child may speak for a host, 0: it may not, -1: not any more. */
@@ -58,6 +84,21 @@ static int is_greeting(unsigned type)
 {
     return type == HB_MSG_HELLO || type == HB_MSG_PROOF ||
            type == HB_MSG_FAILED;
+}
+
+/* What this agent has to know of what it passes up. */
+static void note_rising(struct child *c, const struct hb_frame *f)
+{
+    struct agent *a = c->agent;
+    struct hb_msg_child_lost lost;
+
+    if (f->type == HB_MSG_DONE && a->fences && f->src < a->job.n_hosts) {
+        hb_fence_node_over(a->fences, a->job.nodes[f->src]);
+    }
+    if (f->type == HB_MSG_CHILD_LOST &&
+        hb_wire_get_child_lost(f, &lost, NULL) == 0) {
+        forget_at(c, lost.host, f->src);
+    }
 }
 
 /* Whether a frame speaks of a moment on its sender's clock. */
@@ -148,9 +189,7 @@ int child_pass_up(struct child *c, const struct hb_frame *f,
     if (has_time(f->type)) {
         tell_clock(c);
     }
-    if (f->type == HB_MSG_DONE && a->fences && copy.src < a->job.n_hosts) {
-        hb_fence_node_over(a->fences, a->job.nodes[copy.src]);
-    }
+    note_rising(c, &copy);
     if (a->link == NULL) {
         return 0; /* it says that again when this agent has been adopted */
     }
@@ -193,6 +232,7 @@ static void note_passing(struct child *c, const struct hb_frame *f)
     struct hb_msg_welcome m;
     struct hb_msg_file_data d;
     struct hb_msg_boot b;
+    struct hb_msg_boot_cancel end;
 
     if (f->type == HB_MSG_FILE_DATA &&
         hb_wire_get_file_data(f, &d, NULL) == 0) {
@@ -205,7 +245,11 @@ static void note_passing(struct child *c, const struct hb_frame *f)
         c->is_known = 1;
     }
     if (f->type == HB_MSG_BOOT && hb_wire_get_boot(f, &b, NULL) == 0) {
-        child_expect(c, b.host);
+        child_expect(c, b.host, f->dst);
+    }
+    if (f->type == HB_MSG_BOOT_CANCEL &&
+        hb_wire_get_boot_cancel(f, &end, NULL) == 0) {
+        forget_at(c, end.host, f->dst);
     }
 }
 

@@ -81,6 +81,26 @@ int agent_fence_gather(struct agent *a, uint32_t child,
     return 0;
 }
 
+static unsigned asked[16]; /* of a child: the nodes that it speaks for */
+
+int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
+                       const uint32_t *subtree, uint32_t n,
+                       struct hpcboot_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        asked[child] |= 1u << subtree[i];
+    }
+    return 0;
+}
+
+void hb_fence_node_over(struct hb_fence_engine *e, uint32_t node)
+{
+}
+
+void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
+{
+}
+
 /* --- a child, as it is seen from here ------------------------------------- */
 
 struct far_end {
@@ -306,6 +326,78 @@ static void who_is_not_welcome_yet_only_greets(void **state)
     close_lab(&lab);
 }
 
+/* --- whom fences ask ------------------------------------------------------ */
+
+/* Node i is host i; ranks begin. */
+static void start_fences(struct lab *lab)
+{
+    static uint32_t nodes[] = {0, 1, 2, 3, 4, 5};
+
+    lab->a.job.nodes = nodes;
+    lab->a.job.n_hosts = 6;
+    memset(asked, 0, sizeof asked);
+    assert_int_equal(agent_fence_children(&lab->a, NULL), 0);
+}
+
+static void open_deep_lab(struct lab *lab)
+{
+    open_lab(lab);
+    welcome(lab, 2);
+    welcome(lab, 3);
+    TELL(lab, boot, 2, .host = 4, .name = "h", .token = "t");
+    hello(&lab->c2, 4);
+    TELL(lab, boot, 4, .host = 5, .name = "h", .token = "t");
+    hello(&lab->c2, 5);
+    start_fences(lab);
+    assert_int_equal(asked[2], 1 << 2 | 1 << 4 | 1 << 5);
+    assert_int_equal(asked[3], 1 << 3);
+}
+
+static void no_fence_waits_for_a_host_that_was_lost_below(void **state)
+{
+    struct lab lab;
+
+    open_deep_lab(&lab);
+    SAY(&lab.c2, child_lost, 4, .host = 5, .text = "");
+    start_fences(&lab);
+    assert_int_equal(asked[2], 1 << 2 | 1 << 4);
+    close_lab(&lab);
+    open_deep_lab(&lab); /* with what it has started */
+    SAY(&lab.c2, child_lost, HB_NODE_UNSET, .host = 4, .text = "");
+    start_fences(&lab);
+    assert_int_equal(asked[2], 1 << 2);
+    close_lab(&lab);
+}
+
+static void no_fence_waits_for_a_host_that_was_given_up(void **state)
+{
+    struct lab lab;
+
+    open_deep_lab(&lab);
+    TELL(&lab, boot_cancel, 2, .host = 4);
+    start_fences(&lab);
+    assert_int_equal(asked[2], 1 << 2);
+    SAY(&lab.c2, note, 5, .text = "what was under way is no offence");
+    assert_int_equal(lost_children(), 0);
+    close_lab(&lab);
+}
+
+/* Its loss was under way when it began elsewhere. */
+static void a_loss_is_that_of_the_place_where_it_was(void **state)
+{
+    struct lab lab;
+
+    open_deep_lab(&lab);
+    TELL(&lab, boot_cancel, 4, .host = 5);
+    TELL(&lab, boot, 2, .host = 5, .name = "h", .token = "u");
+    hello(&lab.c2, 5);
+    SAY(&lab.c2, child_lost, 4, .host = 5, .text = "");
+    start_fences(&lab);
+    assert_int_equal(asked[2], 1 << 2 | 1 << 4 | 1 << 5);
+    assert_true(hears(&lab, &lab.c2, 5));
+    close_lab(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +406,9 @@ int main(void)
         cmocka_unit_test(a_host_below_a_child_is_reached_by_it),
         cmocka_unit_test(a_host_that_is_started_elsewhere_is_reached_there),
         cmocka_unit_test(who_is_not_welcome_yet_only_greets),
+        cmocka_unit_test(no_fence_waits_for_a_host_that_was_lost_below),
+        cmocka_unit_test(no_fence_waits_for_a_host_that_was_given_up),
+        cmocka_unit_test(a_loss_is_that_of_the_place_where_it_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

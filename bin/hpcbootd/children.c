@@ -189,6 +189,7 @@ static void on_open(void *arg, struct hb_channel *ch)
 
     c->stage = HB_STAGE_AGENT;
     c->link = hb_link_create(a->base, ch, 1, &link_events, c);
+    hb_link_limit(c->link, HB_LINK_STRANGER_MAX);
     event_add(c->timer, &due);
 }
 

@@ -240,6 +240,7 @@ static void note_passing(struct child *c, const struct hb_frame *f)
     }
     if (f->type == HB_MSG_WELCOME && f->dst == c->host &&
         hb_wire_get_welcome(f, &m, NULL) == 0) {
+        hb_link_limit(c->link, 0);
         hb_link_heartbeat(c->link, m.heartbeat_ms, m.dead_ms);
         c->may_wait = m.orphan_ms > 0;
         c->is_known = 1;

@@ -217,6 +217,7 @@ static int take_hello(struct job_host *h, const struct hb_frame *f,
     if (h->doubt != NULL && !h->pinned && !h->proven) {
         host_ask_proof(h, f);
     } else {
+        hb_link_limit(h->link, 0);
         host_send_welcome(h, 0); /* no beat may cross the handing over */
         HOST_SEND(h, adopt, .token = ad->token, .frames = h->kept->came);
         host_doubt_over(h); /* which may have kept the HELLO */
@@ -290,6 +291,7 @@ static void on_open(void *arg, struct hb_channel *ch)
     struct job_host *h = arg;
 
     h->link = hb_link_create(h->job->base, ch, 1, &link_events, h);
+    hb_link_limit(h->link, HB_LINK_STRANGER_MAX);
     arm_ms(h->adoption->timer, h->job->opt->connect_timeout_ms);
 }
 

@@ -17,9 +17,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-/* Bytes of HELLO, of a proof, of why there is none: far more than they have. */
-#define STRANGER_MAX ((size_t)1 << 20)
-
 static void start_more(struct job *j);
 
 void host_forget(struct job_host *h)
@@ -427,7 +424,7 @@ static void on_open(void *arg, struct hb_channel *ch)
     h->stage = HB_STAGE_AGENT;
     h->state = HOST_LINKED;
     h->link = hb_link_create(j->base, ch, 1, &link_events, h);
-    hb_link_limit(h->link, STRANGER_MAX);
+    hb_link_limit(h->link, HB_LINK_STRANGER_MAX);
     host_arm_ms(h, j->opt->connect_timeout_ms);
     start_more(j);
 }

@@ -58,6 +58,8 @@ int hb_link_was_killed(const struct hb_link *link);
  * (anything received counts). 0 = off. */
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
                        uint32_t dead_ms);
+/* Bytes of HELLO, of a proof, of why there is none: far more than they have. */
+#define HB_LINK_STRANGER_MAX ((size_t)1 << 20)
 /* A frame that is longer ends the link, as long as nobody has vouched for the
  * other side; 0, as at first: whatever lib/wire allows. */
 void hb_link_limit(struct hb_link *link, size_t frame_bytes);

@@ -326,6 +326,20 @@ static void who_is_not_welcome_yet_only_greets(void **state)
     close_lab(&lab);
 }
 
+/* The head alone of a frame of 64 MiB. */
+static void who_is_not_welcome_yet_says_nothing_long(void **state)
+{
+    struct lab lab;
+
+    open_lab(&lab);
+    welcome(&lab, 3);
+    lab.c3.ch.events.data(lab.c3.ch.arg, "\4\0\0\0", 4);
+    assert_int_equal(lost_children(), 0);
+    lab.c2.ch.events.data(lab.c2.ch.arg, "\4\0\0\0", 4);
+    assert_int_equal(lost_children(), 1u << 2);
+    close_lab(&lab);
+}
+
 /* --- whom fences ask ------------------------------------------------------ */
 
 /* Node i is host i; ranks begin. */
@@ -406,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_host_below_a_child_is_reached_by_it),
         cmocka_unit_test(a_host_that_is_started_elsewhere_is_reached_there),
         cmocka_unit_test(who_is_not_welcome_yet_only_greets),
+        cmocka_unit_test(who_is_not_welcome_yet_says_nothing_long),
         cmocka_unit_test(no_fence_waits_for_a_host_that_was_lost_below),
         cmocka_unit_test(no_fence_waits_for_a_host_that_was_given_up),
         cmocka_unit_test(a_loss_is_that_of_the_place_where_it_was),

@@ -360,7 +360,8 @@ static int prepare_app(struct agent *a, uint32_t at, const struct hb_strv *pid1,
 }
 
 /* Ranks that link an MPI and never call any server each believe they are
- * alone; the user hears of it while the job still runs. */
+ * alone; the user hears of it while the job still runs. One that has died and
+ * may be started again has had no time for that. */
 static void on_contact_due(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -369,7 +370,7 @@ static void on_contact_due(evutil_socket_t fd, short what, void *arg)
     for (uint32_t i = 0; i < a->n_ranks && a->job.family != HB_PM_NONE; i++) {
         struct rank *r = &a->ranks[i];
 
-        if (r->started && !r->ended && r->contact == 0) {
+        if (r->started && !r->ended && !r->waiting && r->contact == 0) {
             AGENT_SEND(a, contact, .rank = r->rank, .contact = 0);
         }
     }

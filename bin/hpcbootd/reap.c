@@ -270,6 +270,7 @@ static void forget_last(struct rank *r)
     }
     said = rank_output_take(r);
     rank_io_destroy(r);
+    hb_strv_destroy(&r->argv);
     if (r->hold != NULL) {
         event_free(r->hold);
     }

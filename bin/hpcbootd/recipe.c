@@ -274,7 +274,6 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
     if (ar == NULL) {
         return 0;
     }
-    hb_strv_destroy(&r->argv); /* it may be started again */
     app = &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
     dir = hb_xasprintf("%s/rank.%u", a->files_dir != NULL ? a->files_dir
                                                           : "/tmp", r->rank);

@@ -60,6 +60,31 @@ without_pmix() {
     ended_with 2
 }
 
+# Rank 0 has died and waits for its next life.
+@test "who has not called its server is told of, and no rank that does not live" {
+    echo 'int MPI_Init; int ompi_version;' > mpi.c
+    "${CC:-cc}" -shared -fPIC -Wl,-soname,libmpi.so.40 -o libmpi.so.40 mpi.c
+    cat > main.c << 'END'
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    return atoi(getenv("HPCBOOT_RANK")) == 0 ? 3 : (int)sleep(1000);
+}
+END
+    "${CC:-cc}" -o main main.c -Wl,--no-as-needed libmpi.so.40
+    export LD_LIBRARY_PATH=$PWD
+    "$hbrun" -n 2 --oversubscribe --pmi pmi1 --on-failure respawn \
+        --restart-delay 1h ./main 2> err &
+    local launcher=$!
+    wait_until grep -q 'has not called its' err
+    kill -TERM $launcher
+    ends $launcher
+    says 'rank 1 on .* links an MPI library and has not called its pmi1 server'
+    says_not 'rank 0 on .* has not called'
+    nothing_left
+}
+
 @test "without PMIx a plain program runs, and says nothing" {
     without_pmix
     run hb -n 1 true

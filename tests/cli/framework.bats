@@ -774,6 +774,30 @@ END
     killed crew 'rank 0 on .* was ended by signal 9'
 }
 
+# What its lives are given is a quarter of a mebibyte each. The agent is two
+# above the program.
+@test "a rank that lives again and again costs its agent no memory" {
+    ! is_sanitized || skip 'a sanitizer keeps what was freed'
+    recipe <<'END'
+start true
+END
+    local words
+    words=$(printf '%0100000d' 0)
+    # shellcheck disable=SC2016  # expanded by the rank
+    run my -n 1 --on-failure respawn --restart-delay 0 --max-restarts 110 \
+        sh -c 'agent=$(awk "{ print \$4 }" "/proc/$PPID/stat")
+        case $HPCBOOT_RESTART in
+            10 | 110) awk "/^VmRSS/ { print \"KiB:\", \$2 }" \
+                "/proc/$agent/status" ;;
+        esac
+        [ "$HPCBOOT_RESTART" -eq 110 ]' sh "$words" "$words"
+    ended_with 0
+    local sizes
+    mapfile -t sizes < <(sed -n 's/^KiB: //p' <<< "$output")
+    [ ${#sizes[@]} -eq 2 ]
+    [ $((sizes[1] - sizes[0])) -lt 8192 ]
+}
+
 @test "a worker that is killed before it has joined ends the job" {
     recipe <<'END'
 [when rank is 1]

@@ -7,7 +7,8 @@
  * read further than that it comes.
  *
  * A child process does it, so that a rank that does not listen holds up nobody
- * who asks the server. */
+ * who asks the server; of whose connections it has none, for they would not end
+ * while it waits. */
 #include "config.h"
 
 #include <netinet/in.h>
@@ -85,6 +86,7 @@ static void say_word(const struct hb_worker *w, const struct hb_buf *word)
 
     if (fd >= 0 &&
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
         connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
         hb_fd_write_all(fd, (const char *)word->data, word->len, NULL) == 0) {
         while (read(fd, &answer, 1) > 0) {
@@ -104,6 +106,7 @@ void kv_tell(const char *value, size_t len)
     hb_buf_init(&word, WORD_MAX);
     if (make_word(&w, &word) == 0 && fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        hb_fd_close_as_exec(-1);
         say_word(&w, &word);
         _exit(0);
     }

@@ -1015,6 +1015,45 @@ END
     nothing_left
 }
 
+# It says a byte now and then, and has never said all.
+@test "Horovod, elastic: a rank whose answer to the news does not end holds up nobody" {
+    need python3
+    cat > t.py <<'END'
+import base64, os, pickle, socket, time, urllib.request
+base = "http://%s:%s/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
+                          os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"])
+me = "%s:0" % os.environ["HOROVOD_HOSTNAME"]
+def ask(method, path, body=None):
+    q = urllib.request.Request(base + path, body, method=method)
+    return urllib.request.urlopen(q).read().decode()
+if os.environ["HOROVOD_SIZE"] == "1":
+    listener = socket.create_server(("127.0.0.1", 0))
+    where = {"lo": [listener.getsockname()]}
+    ask("PUT", "worker_addresses/" + me,
+        base64.b64encode(pickle.dumps((where, os.urandom(32)))))
+    news, _ = listener.accept()
+    if os.fork() == 0:
+        while not os.path.exists("joined"):
+            news.sendall(b"x")
+            time.sleep(0.1)
+        os._exit(0)
+    print("is now", ask("GET", "rank_and_size/" + me), flush=True)
+    os.wait()
+else:
+    open("joined", "w").close()
+END
+    # shellcheck disable=SC2016  # expanded by the rank
+    run hb --oversubscribe --framework horovod --recipe-set controller=gloo \
+        --on-failure continue -n 1 sh -c '
+            "$0" join "$HOROVOD_GLOO_RENDEZVOUS_ADDR" \
+                "$HOROVOD_GLOO_RENDEZVOUS_PORT" 1/other:0 python3 t.py &
+            python3 t.py && wait' "$HB_BUILDDIR/hpcbootd"
+    ended_with 0
+    says '^is now 0,2,0,1,0,2$'
+    [ -e joined ]
+    nothing_left
+}
+
 @test "among several programs another launcher's command line is refused" {
     run hb -n 1 torchrun t.py : -n 1 touch started
     ended_with 2

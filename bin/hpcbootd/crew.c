@@ -12,7 +12,9 @@
  * until it is told to end. A start command that ends with 0 has gone to the
  * background by itself; one that fails, at any time, is the failure of this
  * rank. Whatever comes, SIGTERM included, the stop commands are run, and what
- * was started is ended.
+ * was started is ended. A program that was told to end is waited for before, as
+ * long as it takes: it may have a state to save, and the agent above, which
+ * knows how long it may, then kills everything.
  *
  * What a command prints goes through a pipe to here, where its end is kept and
  * shown when it fails: the output of a rank is its program's, and so is the
@@ -51,6 +53,9 @@
 #define RETRY_MS 200      /* between two tries of a ready command */
 #define STOP_MS 5000      /* for all stop commands, then for what was started */
 #define SHOWN_BYTES 4096  /* of what a command printed that failed */
+/* Who tells all that are there may have looked for them so long before, and so
+ * have missed a program that began since. */
+#define YOUNG_MS 1000
 #define READS_MAX 64      /* at a time, of one that prints without end */
 
 enum step { START, READY, STOP };
@@ -73,6 +78,7 @@ struct crew {
     size_t n;
     int signals; /* signalfd: CHLD, TERM, INT, HUP, QUIT */
     int told;    /* the signal that told it to end, or 0 */
+    int64_t began_ns; /* the program */
     int status;  /* of the rank, once it is known; -1 */
     int killer;  /* the signal that has ended the program, or 0 */
     pid_t probe; /* a ready or stop command under way */
@@ -249,6 +255,35 @@ static void reap(struct crew *w)
     w->alone = pid < 0; /* no child is left */
 }
 
+/* The agent tells all that is below it, and a terminal a whole group; anybody
+ * else who ends this process means the rank. */
+static int program_heard(const struct crew *w,
+                         const struct signalfd_siginfo *info)
+{
+    int by_agent = (pid_t)info->ssi_pid == getppid() &&
+                   getenv("HPCBOOT_RANK") != NULL;
+
+    return (info->ssi_code == SI_KERNEL || by_agent) &&
+           hb_now_ns() - w->began_ns > (int64_t)YOUNG_MS * 1000000;
+}
+
+/* The end of a program that runs is its own. */
+static void take_signal(struct crew *w, const struct signalfd_siginfo *info)
+{
+    int signo = (int)info->ssi_signo;
+
+    if (signo == SIGCHLD) {
+        reap(w);
+    } else if (w->told == 0) {
+        w->told = signo;
+        if (w->program.pid == 0) {
+            w->status = w->status < 0 ? SIGNAL_BASE + signo : w->status;
+        } else if (!program_heard(w, info)) {
+            (void)kill(w->program.pid, signo);
+        }
+    }
+}
+
 /* Waits for a signal or words, or for the time to be over; -1: no limit. */
 static void attend(struct crew *w, int64_t ms)
 {
@@ -273,12 +308,7 @@ static void attend(struct crew *w, int64_t ms)
         read(w->signals, &info, sizeof info) != (ssize_t)sizeof info) {
         return;
     }
-    if (info.ssi_signo == SIGCHLD) {
-        reap(w);
-    } else if (w->told == 0) {
-        w->told = (int)info.ssi_signo;
-        w->status = w->status < 0 ? SIGNAL_BASE + w->told : w->status;
-    }
+    take_signal(w, &info);
 }
 
 static int64_t ms_until(int64_t deadline_ns)
@@ -473,6 +503,7 @@ static void work(struct crew *w)
         }
     }
     if (w->status < 0 && w->program.argv[0] != NULL) {
+        w->began_ns = hb_now_ns();
         w->program.pid = run(w, &w->program, 0);
     }
     while (w->status < 0) {

@@ -896,6 +896,36 @@ END
     nothing_left
 }
 
+# For longer than the stop commands may take.
+@test "hbrun is told to end: a program saves what it has before the commands are stopped" {
+    crew
+    # shellcheck disable=SC2016  # expanded by the rank
+    "$hbrun" --recipe my.conf --grace 80 --print-exit-codes -n 1 sh -c '
+        trap "echo told >> log; sleep 7; echo saved >> log; exit 3" TERM
+        echo runs > runs; while :; do sleep 0.05; done' \
+        > out 2> err < /dev/null &
+    job=$!
+    wait_until lines_in runs 1
+    kill -TERM $job
+    ends $job
+    ended_with 143
+    says 'rank 0 on .*status 3'
+    [[ $(grep -v -e up -e over log | tr '\n' ' ') == 'told saved stop ' ]]
+    nothing_left
+}
+
+@test "what holds a program and its commands is told to end: the program is" {
+    "$HB_BUILDDIR/hpcbootd" crew --stop 2 touch stopped -- sh -c '
+        trap "test ! -e stopped && exit 7" TERM
+        echo runs > runs; while :; do sleep 0.05; done' &
+    job=$!
+    wait_until lines_in runs 1
+    kill -TERM $job
+    ends $job
+    ended_with 7
+    [ -e stopped ]
+}
+
 # The others fail when the first one's has been shown.
 @test "of many tracebacks one is shown whole" {
     need python3

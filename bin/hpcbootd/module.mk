@@ -11,7 +11,8 @@ hpcbootd_LDADD = $(PROGRAM_LDADD)
 EXTRA_hpcbootd_DEPENDENCIES = libhb.a libhbbin.a
 
 if HAVE_CMOCKA
-agent_tests = tests/unit/test_listener tests/unit/test_agent_tree
+agent_tests = tests/unit/test_listener tests/unit/test_agent_tree \
+    tests/unit/test_agent_orphan
 check_PROGRAMS += $(agent_tests)
 TESTS += $(agent_tests)
 tests_unit_test_listener_SOURCES = tests/unit/test_listener.c \
@@ -23,5 +24,10 @@ tests_unit_test_agent_tree_SOURCES = tests/unit/test_agent_tree.c \
     %D%/children.c %D%/passing.c
 tests_unit_test_agent_tree_LDADD = $(UNIT_LDADD)
 tests_unit_test_agent_tree_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(EVENT_CFLAGS)
+tests_unit_test_agent_orphan_SOURCES = tests/unit/test_agent_orphan.c \
+    %D%/orphan.c %D%/listener.c
+tests_unit_test_agent_orphan_LDADD = $(UNIT_LDADD)
+tests_unit_test_agent_orphan_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     $(EVENT_CFLAGS)
 endif

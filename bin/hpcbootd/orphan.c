@@ -279,6 +279,7 @@ int agent_orphaned(struct agent *a)
     hb_guard_leave_link((int64_t)o->grace_ms + GUARD_EXTRA_MS);
     hb_link_destroy(a->link);
     a->link = NULL;
+    hb_fd_close(&o->conn_fd); /* who has brought that link ends nobody now */
     event_add(o->over, &due);
     return 1;
 }

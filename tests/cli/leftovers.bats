@@ -253,7 +253,8 @@ all_found() { # of what `run` has run
 
 @test "a grandchild that goes on writing is told of, and waited for" {
     # shellcheck disable=SC2016  # for the rank
-    "$hbrun" -n 1 bash -c 'while sleep 0.1; do echo word; done < /dev/null &
+    "$hbrun" -n 1 bash -c '{ exec 7<> <(:)
+            while :; do read -rt 0.05 -u 7; echo word; done; } < /dev/null &
         echo $! > writer' > out 2> err &
     launcher=$!
     wait_until grep -q 'they have left behind write is waited for' err
@@ -320,10 +321,15 @@ all_found() { # of what `run` has run
         skip 'the build cannot be read by another user'
     setpriv --reuid 54321 --clear-groups ./as_root --reuid 0 true ||
         skip 'set-user-ID has no effect here'
-    run setpriv --reuid 54321 --clear-groups timeout -s KILL "$HB_LIMIT" \
-        "$hbrun" --timeout 1 --grace 1 --wdir / -n 1 \
-        "$PWD/as_root" --reuid 0 sleep 1000
-    ended_with 124
+    # shellcheck disable=SC2016  # for the rank
+    setpriv --reuid 54321 --clear-groups "$hbrun" --grace 1 --wdir / -n 1 \
+        "$PWD/as_root" --reuid 0 \
+        sh -c 'touch "$0"; exec sleep 1000' "$PWD/is_root" 2> err &
+    launcher=$!
+    wait_until test -e is_root
+    kill -TERM $launcher
+    ends $launcher
+    ended_with 143
     says 'rank 0 cannot be ended and runs on: its process [0-9]+ belongs to'
     kill -KILL "$(sed -n 's/.* its process \([0-9]*\) belongs.*/\1/p' \
         <<< "$output")"

@@ -81,7 +81,7 @@ end_of() {
     need script
     printf '#!/bin/sh\nshift\nexec script -qec "$*" /dev/null\n' > way
     chmod +x way
-    run hb --connect-timeout 5 --launch-with './way %h %a' -H elsewhere true
+    run hb --connect-timeout 60 --launch-with './way %h %a' -H elsewhere true
     ended_with 75
     says 'hpcbootd: standard input or output is a terminal, which changes bytes;'
     nothing_left
@@ -418,7 +418,7 @@ os.write(1, struct.pack(">IHHIII", 200 << 20, 1, 0, 0, 0xFFFFFFFD, 0xFFFFFFFF))
 time.sleep(100)
 END
     run hb --launch-with "python3 $PWD/long %h" -H elsewhere --wait-hosts 0 \
-        --connect-timeout 3 true
+        --connect-timeout 60 true
     ended_with 75
     says 'host elsewhere: .*a frame of 209715204 bytes comes before its sender'
 }

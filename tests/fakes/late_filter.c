@@ -15,7 +15,7 @@ static void filter(int from, pid_t rank)
     while (getppid() == rank) {
         usleep(1000);
     }
-    usleep(300000);
+    usleep(100000);
     dup2(from, STDIN_FILENO);
     close(from);
     execlp("sed", "sed", "s/^/seen: /", (char *)NULL);

@@ -392,6 +392,7 @@ static void where(void)
 }
 
 #define HALF ((size_t)16 << 20)
+#define PAUSE_MS 10
 
 static void half(void)
 {
@@ -412,12 +413,13 @@ static void half(void)
         free(room);
         return;
     }
-    /* Rank 2 may not run for so long that all of its message comes. */
-    for (int i = 0; i < TURNS && (rc == HPCBOOT_ERR_PEER_DEAD ||
-                                  (rc == HPCBOOT_OK && got.source == 2));
-         i++) {
+    /* Rank 2 may not run for so long that all of its message comes, and rank 1
+     * has its time to hear of that. */
+    for (int i = 0; i < EVENT_MS / PAUSE_MS &&
+                    (rc == HPCBOOT_ERR_PEER_DEAD ||
+                     (rc == HPCBOOT_OK && got.source == 2)); i++) {
         rc = hpcboot_recv(w, HPCBOOT_ANY_SOURCE, 1, room, HALF, &got, &err);
-        usleep(10000);
+        usleep(PAUSE_MS * 1000);
     }
     memcpy(&word, room, sizeof word);
     free(room);

@@ -69,18 +69,20 @@ struct hb_bind_run hb_bind_run_of(const struct hb_bind_planner *p,
     return r;
 }
 
-/* The k-th of m equal parts of a run; never empty. */
+/* The k-th of m equal parts of a run; never empty: of fewer units than parts
+ * each is a part in turn. */
 static struct hb_bind_run part_of(const struct hb_bind_planner *p,
                                   const struct hb_bind_run *whole, uint32_t k,
                                   uint32_t m)
 {
+    uint32_t parts = m < whole->n ? m : whole->n, at = k % parts;
+    uint32_t from = (uint32_t)((uint64_t)at * whole->n / parts);
+    uint32_t to = (uint32_t)((uint64_t)(at + 1) * whole->n / parts);
     struct hb_bind_run r = *whole;
-    uint32_t from = (uint32_t)((uint64_t)k * whole->n / m);
-    uint32_t to = (uint32_t)((uint64_t)(k + 1) * whole->n / m);
 
-    r.overlaps = to == from;
-    r.first = whole->first + (to > from ? from : k % whole->n);
-    r.n = to > from ? to - from : 1;
+    r.overlaps = m > parts;
+    r.first = whole->first + from;
+    r.n = to - from;
     r.seats = r.n / p->pe;
     return r;
 }

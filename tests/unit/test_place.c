@@ -303,6 +303,42 @@ static void a_rank_for_each_device_gets_the_cores_beside_it(void **state)
     hb_topo_destroy(topo);
 }
 
+/* Of the CPUs 0 to 15 of this machine four GPUs are the neighbours, of those
+ * above the other four; without these all eight share what there is. */
+static void devices_share_few_cores_evenly(void **state)
+{
+    static const char *const beyond[] = {"", ",16-31"};
+
+    for (uint32_t k = 0; !no_hwloc && k < 16; k++) {
+        struct hb_topo *topo = machine("gpu-8nic.xml"), *part = NULL;
+        struct hb_bind_policy policy = {.by = HB_MAP_GPU};
+        const uint32_t n = 1 + k / 2, ranks = k % 2 == 0 ? 8 : 4;
+        struct hb_bind_plan plan = {0};
+        char *list = hb_xasprintf("0-%u%s", n - 1, beyond[k % 2]);
+        uint32_t least = UINT32_MAX, most = 0;
+        struct hb_cpus cpus;
+
+        assert_int_equal(hb_cpus_parse(list, &cpus, NULL), HPCBOOT_OK);
+        assert_int_equal(hb_topo_restrict(topo, &cpus, &part, NULL), 0);
+        assert_int_equal(hb_bind_plan(&policy, part, 0, ranks, &plan, NULL), 0);
+        for (uint32_t cpu = 0; cpu < n; cpu++) {
+            uint32_t here = 0;
+            for (uint32_t i = 0; i < ranks; i++) {
+                here += (uint32_t)hb_cpus_has(&plan.cpus[i], cpu);
+            }
+            least = here < least ? here : least;
+            most = here > most ? here : most;
+        }
+        if (most - least > 1) {
+            fail_msg("CPUs %s: one has %u ranks, one %u", list, least, most);
+        }
+        hb_bind_plan_destroy(&plan);
+        hb_topo_destroy(part);
+        hb_topo_destroy(topo);
+        free(list);
+    }
+}
+
 static void what_may_be_done_without_is_not_unmet(void **state)
 {
     struct hb_topo *topo = no_hwloc ? NULL : machine("synthetic:core:4 pu:1");
@@ -494,6 +530,7 @@ int main(void)
         cmocka_unit_test(wrong_grids_are_refused),
         cmocka_unit_test(rankfile_slots_are_logical_cores),
         cmocka_unit_test(a_rank_for_each_device_gets_the_cores_beside_it),
+        cmocka_unit_test(devices_share_few_cores_evenly),
         cmocka_unit_test(what_may_be_done_without_is_not_unmet),
         cmocka_unit_test(a_rank_sees_the_nearest_gpus),
         cmocka_unit_test(ranks_share_the_gpus_near_to_them),

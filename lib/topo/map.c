@@ -157,7 +157,11 @@ static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
     for (uint32_t i = 0; i < p->n_hosts && left > 0; i++) {
         uint64_t share = ppr_of(p, i);
         uint32_t some = share < left ? (uint32_t)share : left;
-        if (some > hb_map_room(p->limit, p->used, i)) {
+        uint32_t room = hb_map_room(p->limit, p->used, i);
+        if (room == 0 && p->used[i] > 0) {
+            continue; /* programs before have all of it */
+        }
+        if (some > room) {
             return hb_map_too_few(p, err);
         }
         give(p, i, some);

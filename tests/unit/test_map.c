@@ -180,6 +180,8 @@ static const struct placing placings[] = {
     {NULL, NULL, "a2 b2", "1:2", "aab"},
     {"node", NULL, "a2 b2", "1:2", "aba"},
     {"ppr:1:node", NULL, "a2 b2", "-:-", "abab"},
+    {"ppr:2:node", NULL, "a2 b2", "2:2", "aabb"},
+    {"ppr:1:package", NULL, "a2/2 b2/1 c1/1", "2:2", "aabc"},
     {"seq", NULL, "a1 b1 c1", "1:2", "abc"},
 };
 

@@ -210,8 +210,8 @@ int agent_oversubscribed(const struct agent *a)
     uint32_t slots = a->allowed.slots;
 
     /* Hardware threads may have been asked for, or several CPUs for each. */
-    if (a->bind_policy.hwtcpus && a->allowed.quota_milli == 0) {
-        slots = a->allowed.pus;
+    if (a->bind_policy.hwtcpus) {
+        slots = hb_allowed_within(a->allowed.pus, a->allowed.quota_milli);
     }
     return (a->job.flags & HB_JOB_OVERSUBSCRIBED) != 0 || a->n_ranks > slots;
 }

@@ -28,12 +28,8 @@
  * quota is worth. */
 static uint32_t counted_slots(const struct job *j, const struct job_counts *c)
 {
-    uint32_t quota = (c->quota_milli + 999) / 1000;
-
-    if (!j->opt->use_hwthreads) {
-        return c->slots;
-    }
-    return c->quota_milli > 0 && quota < c->pus ? quota : c->pus;
+    return j->opt->use_hwthreads ? hb_allowed_within(c->pus, c->quota_milli)
+                                 : c->slots;
 }
 
 int job_counts_gpus(const struct job_host *h)

@@ -128,13 +128,20 @@ static void describe(struct hb_allowed *a, int quota_unreadable)
     }
 }
 
+uint32_t hb_allowed_within(uint32_t cpus, uint32_t quota_milli)
+{
+    uint32_t whole = quota_milli / 1000 + (quota_milli % 1000 != 0);
+
+    cpus = cpus > 0 ? cpus : 1;
+    return whole > 0 && whole < cpus ? whole : cpus;
+}
+
 int hb_topo_allowed(const char *root, struct hb_allowed *out,
                     struct hpcboot_error *err)
 {
     struct hb_allowed a = {0};
     struct hb_cpus mask;
     struct hb_quota quota;
-    uint32_t whole;
     int rc = hb_allowed_cpus(root, &mask, err);
 
     if (rc < 0) {
@@ -144,11 +151,7 @@ int hb_topo_allowed(const char *root, struct hb_allowed *out,
     a.pus = hb_cpus_count(&mask);
     a.cores = count_cores(root, &mask);
     a.quota_milli = quota.milli;
-    a.slots = a.cores > 0 ? a.cores : 1;
-    whole = (quota.milli + 999) / 1000;
-    if (whole > 0 && whole < a.slots) {
-        a.slots = whole;
-    }
+    a.slots = hb_allowed_within(a.cores, quota.milli);
     describe(&a, quota.unreadable);
     *out = a;
     return HPCBOOT_OK;

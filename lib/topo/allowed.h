@@ -22,6 +22,8 @@ struct hb_allowed {
  * instead of the affinity mask. */
 int hb_topo_allowed(const char *root, struct hb_allowed *out,
                     struct hpcboot_error *err);
+/* So many of these cores or hardware threads as the quota is worth; >= 1. */
+uint32_t hb_allowed_within(uint32_t cpus, uint32_t quota_milli);
 /* The CPUs behind those numbers. */
 int hb_allowed_cpus(const char *root, struct hb_cpus *out,
                     struct hpcboot_error *err);

@@ -42,6 +42,27 @@ allowed='grep Cpus_allowed_list: /proc/self/status'
     says '^Cpus_allowed_list:[[:space:]]*0-'
 }
 
+@test "a quota of as many threads as there are ranks: none is told to yield" {
+    lab_up threads 2
+    "$podlab" limit 1 2 || skip 'no CPU quota here'
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 1 sh -c 'echo 0-1 > siblings
+        for cpu in 0 1; do
+            at=/sys/devices/system/cpu/cpu$cpu/topology/core_cpus_list
+            mount --bind siblings $at || exit
+        done' || skip 'no other threads of a core can be made up here'
+    # shellcheck disable=SC2016
+    run pod_hb -H pod-1:8 -n 2 --pmi pmix --use-hwthread-cpus \
+        sh -c 'echo yield $OMPI_MCA_mpi_oversubscribe'
+    ended_with 0
+    says '^yield$'
+    # shellcheck disable=SC2016
+    run pod_hb -H pod-1:8 -n 2 --pmi pmix \
+        sh -c 'echo yield $OMPI_MCA_mpi_oversubscribe'
+    ended_with 0
+    says '^yield 1$'
+}
+
 @test "by objects: pods that are not alike are told of" {
     lab_up unlike 2
     pod 1 taskset -pc 1 1

@@ -129,6 +129,15 @@ static void a_quota_below_one_cpu_leaves_one_slot(void **state)
     assert_int_equal(allowed().slots, 1);
 }
 
+static void a_quota_limits_threads_as_it_does_cores(void **state)
+{
+    assert_int_equal(hb_allowed_within(8, 0), 8);
+    assert_int_equal(hb_allowed_within(8, 8000), 8);
+    assert_int_equal(hb_allowed_within(8, 6500), 7);
+    assert_int_equal(hb_allowed_within(8, 9000), 8);
+    assert_int_equal(hb_allowed_within(0, 100), 1);
+}
+
 static void the_least_quota_along_the_path_holds(void **state)
 {
     cpus("0-15");
@@ -301,6 +310,7 @@ int main(void)
         T(a_quota_is_rounded_up),
         T(the_cpu_set_limits_a_larger_quota),
         T(a_quota_below_one_cpu_leaves_one_slot),
+        T(a_quota_limits_threads_as_it_does_cores),
         T(the_least_quota_along_the_path_holds),
         T(a_bind_mounted_group_is_found),
         T(a_path_outside_the_mount_falls_back_to_the_mount),

@@ -341,14 +341,14 @@ static struct hb_bind_planner planner_of(const struct hb_bind_policy *policy,
 uint32_t hb_bind_room(const struct hb_bind_policy *policy,
                       const struct hb_topo *topo)
 {
+    int apart = policy->to != HB_BIND_NONE && !policy->overload_allowed;
+    uint32_t devices = hb_bind_by_device(policy)
+                           ? hb_bind_objects(policy, topo) : 0;
     struct hb_bind_planner p = planner_of(policy, topo);
     uint32_t n;
 
-    if (hb_bind_by_device(policy)) {
-        return hb_bind_objects(policy, topo);
-    }
-    if (policy->to == HB_BIND_NONE || policy->overload_allowed) {
-        return 0;
+    if (!apart || (devices > 0 && policy->pe < 2)) {
+        return devices;
     }
     if (policy->by == HB_MAP_PE_LIST) {
         n = hb_bind_list_length(policy);
@@ -357,7 +357,10 @@ uint32_t hb_bind_room(const struct hb_bind_policy *policy,
     n = hb_bind_make_runs(&p, hb_bind_mapped_kind(policy), NULL) >= 0
             ? hb_bind_count_seats(&p) : 0;
     free(p.runs);
-    return n;
+    if (devices > 0 && policy->by != HB_MAP_PPR_OBJECT) {
+        n = n < devices ? n : devices;
+    }
+    return devices > 0 && n == 0 ? 1 : n; /* 0: not known */
 }
 
 uint32_t hb_bind_objects(const struct hb_bind_policy *policy,

@@ -11,7 +11,6 @@ struct hb_bind_run {
     uint32_t first, n; /* units */
     uint32_t seats;    /* ranks that fit without sharing */
     uint32_t ranks;
-    int overlaps;      /* other runs have these units too */
 };
 
 struct hb_bind_seat {

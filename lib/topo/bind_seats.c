@@ -69,21 +69,28 @@ struct hb_bind_run hb_bind_run_of(const struct hb_bind_planner *p,
     return r;
 }
 
-/* The k-th of m equal parts of a run; never empty: of fewer units than parts
- * each is a part in turn. */
+/* Ranks whose CPUs were asked for share none of them unasked. */
+static int keeps_apart(const struct hb_bind_policy *p)
+{
+    return (p->to > HB_BIND_NONE || p->pe > 0) && !p->overload_allowed;
+}
+
+/* The k-th of m equal parts of a run; never empty: where there are units for
+ * fewer, those are the parts in turn, and have seats once if no rank may be on
+ * another's. */
 static struct hb_bind_run part_of(const struct hb_bind_planner *p,
                                   const struct hb_bind_run *whole, uint32_t k,
                                   uint32_t m)
 {
-    uint32_t parts = m < whole->n ? m : whole->n, at = k % parts;
+    uint32_t most = whole->n / p->pe > 0 ? whole->n / p->pe : 1;
+    uint32_t parts = m < most ? m : most, at = k % parts;
     uint32_t from = (uint32_t)((uint64_t)at * whole->n / parts);
     uint32_t to = (uint32_t)((uint64_t)(at + 1) * whole->n / parts);
     struct hb_bind_run r = *whole;
 
-    r.overlaps = m > parts;
     r.first = whole->first + from;
     r.n = to - from;
-    r.seats = r.n / p->pe;
+    r.seats = k >= parts && keeps_apart(p->policy) ? 0 : r.n / p->pe;
     return r;
 }
 
@@ -233,12 +240,23 @@ static uint32_t deal(struct hb_bind_planner *p, uint32_t left, int full)
     return left;
 }
 
+/* Ranks that a run takes: under ppr so many, as far as they have CPUs. */
+static uint32_t room_of(const struct hb_bind_planner *p,
+                        const struct hb_bind_run *r)
+{
+    uint32_t ppr = p->policy->ppr;
+
+    return ppr > 0 && (ppr < r->seats || !keeps_apart(p->policy)) ? ppr
+                                                                 : r->seats;
+}
+
 static void seat_counts(struct hb_bind_planner *p)
 {
     uint32_t left = p->n_ranks;
 
     for (uint32_t i = 0; p->policy->ppr > 0 && i < p->n_runs; i++) {
-        uint32_t some = p->policy->ppr < left ? p->policy->ppr : left;
+        uint32_t room = room_of(p, &p->runs[i]);
+        uint32_t some = room < left ? room : left;
         p->runs[i].ranks = some;
         left -= some;
     }
@@ -346,7 +364,7 @@ uint32_t hb_bind_count_seats(const struct hb_bind_planner *p)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < p->n_runs; i++) {
-        n += p->runs[i].seats;
+        n += room_of(p, &p->runs[i]);
     }
     return n;
 }

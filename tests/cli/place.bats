@@ -280,6 +280,45 @@ assert b["bound"] and b["binding_why"]' "$output"
     says '^slots: 2$'
 }
 
+@test "more devices than cores: CPUs of a rank's own are kept or refused" {
+    hwloc_is_there
+    mkdir -p pod/etc
+    cp "$machines/gpu-8nic.xml" pod/topology.xml
+    plan_on() { # CPUS OPTION...
+        echo "$1" > pod/etc/cpus
+        run plan -H a:8 --topo-of a=pod "${@:2}"
+    }
+    plan_on 0-1 --map-by gpu -n 4 --bind-to core
+    ended_with 2
+    says '4 ranks of 1 core each on 2 cores: there is room for 2'
+    plan_on 0-1 --map-by gpu -n 2 --bind-to core
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 1 ' ]
+    plan_on 0-1 --map-by gpu -n 4 --bind-to core:overload-allowed
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 1 0 1 ' ]
+    plan_on 0-1 --map-by gpu -n 4
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 1 0 1 ' ]
+    plan_on 0-1 --map-by gpu:PE=2 -n 4
+    ended_with 2
+    says '4 ranks of 2 CPUs each would run on a, which has room for 1'
+    plan_on 0-1 --map-by gpu:PE=2 -n 1
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-1 ' ]
+    # GPUs 2 and 3 have no core left beside them.
+    plan_on 0-1,16-31 --map-by gpu -n 6 --bind-to core
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 1 16 20 24 28 ' ]
+    plan_on 0-1,16-31 --map-by ppr:1:gpu -n 8 --bind-to core
+    ended_with 2
+    says '8 ranks of 1 core each on 18 cores: there is room for 6'
+    run plan -H a:16 -n 16 --map-by ppr:2:gpu:PE=2 \
+        --topo-of "a=$machines/gpu-8nic.xml"
+    ended_with 0
+    [[ "$(cpus_of_ranks)" = '0-1 2-3 4-5 '*' 28-29 30-31 ' ]]
+}
+
 @test "--topo-of: wrong words, files cut short" {
     hwloc_is_there
     run plan -H a -n 1 --topo-of a

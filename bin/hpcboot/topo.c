@@ -22,6 +22,8 @@
 #include "lib/base/str.h"
 #include "lib/topo/gpu_share.h"
 
+extern char **environ;
+
 struct wanted {
     const char *format, *output, *machine, *np, *map_by, *rank_by, *bind_to;
     int fabric;
@@ -75,6 +77,17 @@ static void allow_all(struct hb_topo_view *v)
              v->allowed.cores == 1 ? "" : "s");
 }
 
+/* GPUs that a job would have here. */
+static void cut_gpus(struct hb_topo *topo)
+{
+    struct hb_strv env = HB_STRV_INIT;
+
+    hb_strv_extend(&env, environ);
+    hb_gpus_cut(topo, "");
+    hb_gpus_keep_listed(topo, &env);
+    hb_strv_destroy(&env);
+}
+
 static int look(const struct wanted *w, struct hb_topo_view *v,
                 struct hpcboot_error *err)
 {
@@ -87,7 +100,7 @@ static int look(const struct wanted *w, struct hb_topo_view *v,
 
     free(xml);
     if (rc >= 0 && w->machine == NULL) {
-        hb_gpus_cut(v->machine, "");
+        cut_gpus(v->machine);
     }
     if (rc >= 0 && w->fabric && root != NULL) {
         v->with_fabric = 1;

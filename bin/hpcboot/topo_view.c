@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/topo/gpu_share.h"
 
 #define ALLOWED_FILL 0xffffffu
 #define FORBIDDEN_FILL 0xc8c8c8u
@@ -46,6 +47,12 @@ static char *cpus_of(const struct hb_topo *t, const struct hb_topo_span *s)
     return hb_cpus_text(&set);
 }
 
+static uint32_t number_of(const struct hb_topo_view *v,
+                          enum hb_topo_device_kind kind, uint32_t i)
+{
+    return kind == HB_TOPO_GPU ? hb_gpus_number(v->machine, i) : i;
+}
+
 /* --- text --------------------------------------------------------- */
 
 static void text_devices(const struct hb_topo_view *v,
@@ -57,7 +64,8 @@ static void text_devices(const struct hb_topo_view *v,
         char *cpus = cpus_of(v->machine, &d->v[i].near);
 
         hb_str_putf(out, "%s %u: %s%s%s, next to CPUs %s\n",
-                    hb_topo_device_name(kind), i, d->v[i].name,
+                    hb_topo_device_name(kind), number_of(v, kind, i),
+                    d->v[i].name,
                     strcmp(d->v[i].name, d->v[i].pci) != 0 ? " at " : "",
                     strcmp(d->v[i].name, d->v[i].pci) != 0 ? d->v[i].pci : "",
                     cpus);
@@ -339,8 +347,8 @@ static double draw_devices(const struct hb_topo_view *v,
 
     for (uint32_t i = 0; i < d->n; i++) {
         char *cpus = cpus_of(v->machine, &d->v[i].near);
-        char *text = hb_xasprintf("%s %u: %s", hb_topo_device_name(kind), i,
-                                  d->v[i].name);
+        char *text = hb_xasprintf("%s %u: %s", hb_topo_device_name(kind),
+                                  number_of(v, kind, i), d->v[i].name);
         char *near = hb_xasprintf("next to CPUs %s", cpus);
         double x = GAP + (i % 4) * (DEVICE_WIDTH + GAP);
         double top = y + i / 4 * (2 * TITLE + GAP);

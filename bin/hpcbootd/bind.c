@@ -96,6 +96,26 @@ static void plan_memory(struct agent *a)
     }
 }
 
+/* Where programs have lists of GPUs of their own, each rank's is looked at by
+ * itself; who needs the topology tells that it cannot be had. */
+static void keep_listed_gpus(struct agent *a)
+{
+    const struct hb_bind_policy *policy = &a->bind_policy;
+    int by_gpu = policy->by == HB_MAP_GPU ||
+                 (policy->by == HB_MAP_PPR_OBJECT &&
+                  policy->ppr_object == HB_MAP_GPU);
+
+    for (uint32_t i = 1; i < a->job.map->n_apps; i++) {
+        if (hb_gpus_lists_differ(&a->job.apps[0].env, &a->job.apps[i].env)) {
+            return;
+        }
+    }
+    if ((by_gpu || policy->gpus > 0) && a->n_ranks > 0 &&
+        hb_here_load(&a->here, NULL) >= 0) {
+        hb_gpus_keep_listed(a->here.topo, &a->job.apps[0].env);
+    }
+}
+
 static int plan_gpus(struct agent *a, struct hpcboot_error *err)
 {
     uint32_t each = a->bind_policy.gpus;
@@ -169,6 +189,7 @@ static int plan(struct agent *a, struct hpcboot_error *err)
 
     if (rc == 0) {
         take_slots(a);
+        keep_listed_gpus(a);
     }
     if (rc == 0 && policy->to == HB_BIND_NONE && !tell) {
         return 0; /* nothing to look at, and nobody to tell */

@@ -458,7 +458,7 @@ static void tell_of_stale(struct agent *a)
     }
 }
 
-/* What ranks find on this host: directories and bindings. */
+/* What ranks find on this host: directories. */
 static int prepare_host(struct agent *a, struct hpcboot_error *err)
 {
     int rc = may_have_descriptors(a, err);
@@ -471,16 +471,18 @@ static int prepare_host(struct agent *a, struct hpcboot_error *err)
         a->apart_ns = hb_segments_apart();
         a->segments_ns = hb_segments_now();
         hb_guard_set_segments(a->segments_ns, a->apart_ns);
-        rc = agent_bind_plan(a, err);
     }
     return rc;
 }
 
-/* And servers, which know of the apps by now. */
+/* Bindings and servers, which go by the environment of the apps. */
 static int start_servers(struct agent *a, struct hpcboot_error *err)
 {
-    int rc;
+    int rc = agent_bind_plan(a, err);
 
+    if (rc < 0) {
+        return rc;
+    }
     agent_wiring_plan(a);
     rc = agent_pm_start(a, err);
     agent_native_start(a);

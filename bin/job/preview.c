@@ -102,25 +102,29 @@ static void look_at_host(const struct preview *p, uint32_t i)
 
 /* --- for programs -------------------------------------------------- */
 
-static void put_gpus(struct hb_json *js, const struct preview *p,
-                     const struct outlook *o)
+static void put_gpus(struct hb_json *js, const struct preview *p, uint32_t i)
 {
+    const struct outlook *o = &p->hosts[i];
+    const struct hb_topo *topo = p->j->hosts[i].topo;
     uint32_t each = p->j->bind.gpus;
 
     hb_json_array(js, "gpus");
     for (uint32_t k = 0; k < o->n; k++) {
         hb_json_array(js, NULL);
         for (uint32_t g = 0; g < each; g++) {
-            hb_json_int(js, NULL, o->gpus[(size_t)k * each + g]);
+            uint32_t gpu = o->gpus[(size_t)k * each + g];
+
+            hb_json_int(js, NULL, hb_gpus_number(topo, gpu));
         }
         hb_json_end_array(js);
     }
     hb_json_end_array(js);
 }
 
-static void put_outlook(struct hb_json *js, const struct preview *p,
-                        const struct outlook *o)
+static void put_outlook(struct hb_json *js, const struct preview *p, uint32_t i)
 {
+    const struct outlook *o = &p->hosts[i];
+
     if (o->plan == NULL) {
         return;
     }
@@ -143,7 +147,7 @@ static void put_outlook(struct hb_json *js, const struct preview *p,
     }
     hb_json_end_array(js);
     if (o->gpus != NULL) {
-        put_gpus(js, p, o);
+        put_gpus(js, p, i);
     }
 }
 
@@ -169,7 +173,7 @@ static void put_host(struct hb_json *js, const struct preview *p, uint32_t i)
         job_put_ranks(&ranks, &p->by, h->node);
         hb_json_int(js, "node", h->node);
         hb_json_str(js, "ranks", hb_str_text(&ranks));
-        put_outlook(js, p, &p->hosts[i]);
+        put_outlook(js, p, i);
     }
     hb_json_end_object(js);
     hb_str_destroy(&ranks);

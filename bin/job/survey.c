@@ -19,6 +19,7 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
+#include "lib/topo/gpu_share.h"
 #include "lib/topo/here.h"
 
 struct job_topo {
@@ -26,9 +27,29 @@ struct job_topo {
     struct hb_topo *topo;
 };
 
+/* As agents do it: a list of GPUs counts where all programs have it. */
+static void keep_listed_gpus(const struct job *j, struct hb_topo *topo)
+{
+    struct hb_strv first = HB_STRV_INIT;
+    int differ = job_app_env(j, 0, NULL, &first, NULL) < 0;
+
+    for (uint32_t i = 1; i < j->opt->n_apps; i++) {
+        struct hb_strv env = HB_STRV_INIT;
+
+        differ |= job_app_env(j, i, NULL, &env, NULL) < 0 ||
+                  hb_gpus_lists_differ(&first, &env);
+        hb_strv_destroy(&env);
+    }
+    if (!differ) {
+        hb_gpus_keep_listed(topo, &first);
+    }
+    hb_strv_destroy(&first);
+}
+
 static const struct hb_topo *keep(struct job *j, uint64_t signature,
                                   struct hb_topo *topo)
 {
+    keep_listed_gpus(j, topo);
     j->topos = hb_xrealloc(j->topos, (j->n_topos + 1) * sizeof *j->topos);
     j->topos[j->n_topos++] = (struct job_topo){signature, topo};
     return topo;

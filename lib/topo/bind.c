@@ -373,7 +373,9 @@ uint32_t hb_bind_objects(const struct hb_bind_policy *policy,
     uint32_t n;
 
     if (hb_bind_by_device(policy)) {
-        return topo->device[by == HB_MAP_GPU ? HB_TOPO_GPU : HB_TOPO_NIC].n;
+        const struct hb_topo_devices *d =
+            &topo->device[by == HB_MAP_GPU ? HB_TOPO_GPU : HB_TOPO_NIC];
+        return d->n - d->hidden;
     }
     if (policy->by != HB_MAP_PPR_OBJECT) {
         return kind >= 0 ? topo->level[kind].n : 0;

@@ -9,7 +9,9 @@
  * equal, and of the far ones when the shares of the near ones are gone.
  *
  * sysfs shows every GPU of the machine, also to a container that was given
- * one; what was given is known by the device nodes. */
+ * one; what was given is known by the device nodes. Of these a batch system may
+ * leave some, by a list in the variable of their maker: numbers say which, and
+ * names (of parts, too) how many at most. */
 
 #include "config.h"
 
@@ -140,10 +142,10 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
     struct shares left = {total / n, total % n};
     uint32_t *used;
 
-    if (d->n < each_gets) {
+    if (d->n - d->hidden < each_gets) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT,
                        "each rank was to get %u of the host's GPUs, and there "
-                       "are %u that may be used", each_gets, d->n);
+                       "are %u that may be used", each_gets, d->n - d->hidden);
     }
     used = hb_xcalloc(n, sizeof(*used));
     for (uint32_t i = 0; i < total; i++) {
@@ -168,7 +170,8 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
 char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
                      uint32_t each_gets)
 {
-    uint32_t n = topo->device[HB_TOPO_GPU].n;
+    const struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+    uint32_t n = d->n - d->hidden;
 
     if ((uint64_t)n_ranks * each_gets <= n) {
         return NULL;
@@ -195,10 +198,32 @@ static uint32_t ordinal(const struct hb_topo_devices *d, uint32_t gpu)
 {
     uint32_t n = 0;
 
+    if (d->v[gpu].listed > 0) {
+        return d->v[gpu].listed - 1;
+    }
     for (uint32_t i = 0; i < gpu; i++) {
         n += d->v[i].vendor == d->v[gpu].vendor;
     }
     return n;
+}
+
+/* Is the number in a list? That ends with the first entry which is none, as
+ * the makers' libraries read it. */
+static int lists(const char *list, uint32_t number)
+{
+    char *end;
+
+    for (const char *p = list; *p >= '0' && *p <= '9';
+         p = end + (*end == ',')) {
+        unsigned long entry = strtoul(p, &end, 10);
+        if (*end != ',' && *end != '\0') {
+            return 0;
+        }
+        if (entry == number) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* 1 when a list of numbers has all GPUs of a maker. */
@@ -206,20 +231,109 @@ static int lists_all(const struct hb_topo_devices *d, uint32_t vendor,
                      const char *list)
 {
     for (uint32_t g = 0; g < d->n; g++) {
-        char *number = hb_xasprintf("%u", ordinal(d, g));
-        size_t len = strlen(number);
-        int there = d->v[g].vendor != vendor;
-        for (const char *p = list; *p != '\0' && !there; p += *p == ',') {
-            size_t n = strcspn(p, ",");
-            there = n == len && strncmp(p, number, n) == 0;
-            p += n;
-        }
-        free(number);
-        if (!there) {
+        if (d->v[g].vendor == vendor && !lists(list, ordinal(d, g))) {
             return 0;
         }
     }
     return 1;
+}
+
+/* 1 when a list has nothing but numbers below n, or ends with what is none. */
+static int is_of_numbers(const char *list, uint32_t n)
+{
+    const char *p = list;
+    char *end;
+
+    while (*p >= '0' && *p <= '9') {
+        if (strtoul(p, &end, 10) >= n || (*end != ',' && *end != '\0')) {
+            return 0;
+        }
+        p = end + (*end == ',');
+    }
+    return p > list && (*p == '\0' || *p == ',' || *p == '-');
+}
+
+/* -1 shows none. */
+static uint32_t entries_of(const char *list)
+{
+    uint32_t n = *list != '\0' && *list != '-';
+
+    for (const char *p = list; n > 0 && (p = strchr(p, ',')) != NULL; p++) {
+        n++;
+    }
+    return n;
+}
+
+/* Leaves those of a maker that a list has, in its order, each once. */
+static void keep_listed(struct hb_topo_devices *d, uint32_t vendor,
+                        const char *list)
+{
+    struct hb_topo_device *v = hb_xcalloc(d->n, sizeof(*v));
+    uint32_t kept = 0;
+    char *end;
+
+    for (uint32_t i = 0; i < d->n; i++) {
+        if (d->v[i].vendor != vendor) {
+            v[kept++] = d->v[i];
+        }
+    }
+    for (const char *p = list; *p >= '0' && *p <= '9';
+         p = end + (*end == ',')) {
+        uint32_t number = (uint32_t)strtoul(p, &end, 10), g = 0;
+        while (g < d->n && (d->v[g].vendor != vendor || d->v[g].listed > 0 ||
+                            ordinal(d, g) != number)) {
+            g++;
+        }
+        if (g < d->n) {
+            d->v[g].listed = number + 1;
+            v[kept++] = d->v[g];
+        }
+    }
+    free(d->v);
+    d->v = v;
+    d->n = kept;
+}
+
+void hb_gpus_keep_listed(struct hb_topo *topo, const struct hb_strv *env)
+{
+    struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+
+    d->hidden = 0;
+    for (size_t m = 0; m < sizeof(makers) / sizeof(makers[0]); m++) {
+        const char *list = hb_env_get(env, makers[m].variable);
+        uint32_t own = 0, most;
+        if (list == NULL || lists_all(d, makers[m].vendor, list)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < d->n; i++) {
+            own += d->v[i].vendor == makers[m].vendor;
+        }
+        most = entries_of(list);
+        if (is_of_numbers(list, own)) {
+            keep_listed(d, makers[m].vendor, list);
+        } else if (most > 0 && most < own) {
+            d->hidden += own - most;
+        }
+    }
+}
+
+int hb_gpus_lists_differ(const struct hb_strv *a, const struct hb_strv *b)
+{
+    int differ = 0;
+
+    for (size_t m = 0; m < sizeof(makers) / sizeof(makers[0]); m++) {
+        const char *in_a = hb_env_get(a, makers[m].variable);
+        const char *in_b = hb_env_get(b, makers[m].variable);
+        differ |= in_a == NULL ? in_b != NULL : !hb_streq(in_a, in_b);
+    }
+    return differ;
+}
+
+uint32_t hb_gpus_number(const struct hb_topo *topo, uint32_t gpu)
+{
+    const struct hb_topo_device *g = &topo->device[HB_TOPO_GPU].v[gpu];
+
+    return g->listed > 0 ? g->listed - 1 : gpu;
 }
 
 /* n entries of a list, those of the at-th who takes so many, beginning again
@@ -227,11 +341,8 @@ static int lists_all(const struct hb_topo_devices *d, uint32_t vendor,
 static void put_part(const char *list, uint32_t n, uint32_t at,
                      struct hb_str *out)
 {
-    uint64_t all = 1;
+    const uint64_t all = entries_of(list);
 
-    for (const char *p = list; (p = strchr(p, ',')) != NULL; p++) {
-        all++;
-    }
     for (uint64_t i = 0; i < n && i < all; i++) {
         const char *p = list;
         for (uint64_t k = ((uint64_t)at * n + i) % all; k > 0; k--) {
@@ -250,15 +361,20 @@ static void value_of(const struct maker *m, const struct hb_topo_devices *d,
 {
     const char *set = hb_env_get(env, m->variable);
     uint32_t own = 0;
+    int names;
 
+    *by_list = 0;
     for (uint32_t i = 0; i < n; i++) {
-        own += gpus[i] < d->n && d->v[gpus[i]].vendor == m->vendor;
+        int is_own = gpus[i] < d->n && d->v[gpus[i]].vendor == m->vendor;
+        own += (uint32_t)is_own;
+        *by_list |= is_own && d->v[gpus[i]].listed > 0;
     }
-    *by_list = set != NULL && own > 0 && !lists_all(d, m->vendor, set);
-    if (*by_list && *set != '-') { /* -1 shows none */
+    names = set != NULL && own > 0 && !lists_all(d, m->vendor, set);
+    *by_list |= names;
+    if (names && entries_of(set) > 0) {
         put_part(set, own, at, out);
     }
-    for (uint32_t i = 0; i < n && !*by_list; i++) {
+    for (uint32_t i = 0; i < n && !names; i++) {
         if (gpus[i] < d->n && d->v[gpus[i]].vendor == m->vendor) {
             hb_str_putf(out, "%s%u", out->len > 0 ? "," : "",
                         ordinal(d, gpus[i]));

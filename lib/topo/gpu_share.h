@@ -17,6 +17,15 @@
  * for / in tests. */
 void hb_gpus_cut(struct hb_topo *topo, const char *root);
 
+/* Leaves the GPUs that the makers' variables in `env` (see hb_gpus_env) list by
+ * number, which each keeps, in the order of the list. Where one has names, or a
+ * number that none has, it is only known how many there are at most. */
+void hb_gpus_keep_listed(struct hb_topo *topo, const struct hb_strv *env);
+/* 1 when two environments do not have the same lists. */
+int hb_gpus_lists_differ(const struct hb_strv *a, const struct hb_strv *b);
+/* The number of a GPU of topo->device on its host. */
+uint32_t hb_gpus_number(const struct hb_topo *topo, uint32_t gpu);
+
 /* The nearest free GPUs, each_gets of them for every rank, in rank order; where
  * there are more ranks they are shared evenly, near ones first. cpus:
  * [n_ranks], or NULL when ranks are not bound. gpus_out: [n_ranks * each_gets]
@@ -40,8 +49,9 @@ char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
  * CUDA_VISIBLE_DEVICES (with CUDA_DEVICE_ORDER=PCI_BUS_ID),
  * ROCR_VISIBLE_DEVICES, ZE_AFFINITY_MASK. GPUs of a maker are counted from 0
  * in the order of their PCI addresses. Where one is set to less than all of
- * them, as batch systems do it, the at-th rank of the host gets its part of
- * that list, whatever it names them by; one that shows none stays. */
+ * them, as batch systems do it, a rank gets numbers of that list; of one that
+ * hb_gpus_keep_listed could not go by the at-th rank of the host gets its part,
+ * whatever it names them by; one that shows none stays. */
 void hb_gpus_env(const struct hb_topo *topo, const uint32_t *gpus, uint32_t n,
                  uint32_t at, struct hb_strv *env);
 

@@ -193,6 +193,7 @@ static void restrict_devices(const struct hb_topo_devices *from,
 {
     to->v = hb_xcalloc(from->n > 0 ? from->n : 1, sizeof(*to->v));
     to->n = from->n;
+    to->hidden = from->hidden;
     for (uint32_t i = 0; i < from->n; i++) {
         to->v[i] = from->v[i];
         to->v[i].near = shrink(&from->v[i].near, kept);

@@ -30,7 +30,8 @@ struct hb_topo_level {
 };
 
 /* Devices that ranks can be placed at, in the order of their PCI addresses,
- * in which the vendors' variables count them too. */
+ * in which the vendors' variables count them too, or in that of a list in such
+ * a variable. */
 enum hb_topo_device_kind { HB_TOPO_GPU, HB_TOPO_NIC, HB_TOPO_DEVICE_KINDS };
 
 #define HB_TOPO_NAME_MAX 32
@@ -42,11 +43,16 @@ struct hb_topo_device {
     char pci[HB_TOPO_NAME_MAX];  /* "0000:1b:00.0" */
     uint32_t vendor;             /* PCI vendor; 0: not known */
     struct hb_topo_span near;    /* the processing units next to it */
+    /* Not among the bytes: one more than its number in the list of its vendor's
+     * variable; 0: there is none, and it has the number that it is counted. */
+    uint32_t listed;
 };
 
 struct hb_topo_devices {
     struct hb_topo_device *v;
     uint32_t n;
+    uint32_t hidden; /* so many of them by lists of names, which do not tell
+                      * the number; not among the bytes either */
 };
 
 struct hb_topo {

@@ -210,6 +210,79 @@ assert b["bound"] and b["binding_why"]' "$output"
     [ "$(grep -c 'has -1$' <<< "$output")" -eq 2 ]
 }
 
+@test "a list of some GPUs: ranks are counted, bound and refused by these" {
+    hwloc_is_there
+    local machine="a=$machines/gpu-8nic.xml" list
+    export CUDA_VISIBLE_DEVICES=4,5
+    run plan -H a:8 -n 2 --map-by gpu --gpus-per-rank 1 --topo-of "$machine"
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '16-23 24-31 ' ]
+    says 'rank 0 sees CUDA_VISIBLE_DEVICES=4$'
+    says 'rank 1 sees CUDA_VISIBLE_DEVICES=5$'
+    run plan -H a:auto --map-by gpu --gpus-per-rank 1 --json --topo-of "$machine"
+    ended_with 0
+    says '"gpus":\[\[4\],\[5\]\]'
+    run plan -H a:auto --map-by gpu -x CUDA_VISIBLE_DEVICES=1,2,7 \
+        --topo-of "$machine"
+    says 'host a: .*ranks 0-2$'
+    for list in 0,1 GPU-aa,GPU-bb; do
+        CUDA_VISIBLE_DEVICES=$list
+        run plan -H a:8 -n 2 --gpus-per-rank 4 --topo-of "$machine"
+        ended_with 2
+        says 'each rank was to get 4 of the host.s GPUs, and there are 2'
+        run plan -H a:8 -n 4 --gpus-per-rank 1 --topo-of "$machine"
+        ended_with 0
+        says '4 ranks that see 1 GPU each share the 2 GPUs here'
+        run plan -H a:auto --map-by gpu --topo-of "$machine"
+        says 'host a: .*ranks 0-1$'
+    done
+    CUDA_VISIBLE_DEVICES=7,1,1
+    run plan -H a:2 --map-by gpu --gpus-per-rank 1 --topo-of "$machine"
+    [ "$(cpus_of_ranks)" = '16-31 0-15 ' ]
+    says 'rank 0 sees CUDA_VISIBLE_DEVICES=7$'
+    says 'rank 1 sees CUDA_VISIBLE_DEVICES=1$'
+    # Of a GPU that is not there nothing can be said.
+    CUDA_VISIBLE_DEVICES=4,9
+    run plan -H a:8 -n 2 --gpus-per-rank 1 --topo-of "$machine"
+    says 'rank 1 sees CUDA_VISIBLE_DEVICES=9$'
+}
+
+@test "a list of one GPU: an agent goes by it" {
+    hwloc_is_there
+    with_gpus true || skip "no mounts of a process's own can be made here"
+    rmdir dev
+    run with_gpus env ROCR_VISIBLE_DEVICES=1 "$hbrun" -n 1 --gpus-per-rank 2 \
+        true
+    ended_with 2
+    says 'each rank was to get 2 of the host.s GPUs, and there are 1'
+    rmdir dev
+    # shellcheck disable=SC2016  # expanded in the rank
+    run with_gpus env ROCR_VISIBLE_DEVICES=1 "$hbrun" -n 2 --oversubscribe \
+        --gpus-per-rank 1 sh -c 'echo has $ROCR_VISIBLE_DEVICES'
+    ended_with 0
+    says 'warning: .*: 2 ranks that see 1 GPU each share the 1 GPU here'
+    [ "$(grep -c 'has 1$' <<< "$output")" -eq 2 ]
+    rmdir dev
+    run with_gpus env ROCR_VISIBLE_DEVICES=1 "$hbrun" -H localhost:auto \
+        --map-by gpu echo here
+    ended_with 0
+    [ "$(grep -c '^here$' <<< "$output")" -eq 1 ]
+    rmdir dev
+    run with_gpus env ROCR_VISIBLE_DEVICES=1 "$HB_BUILDDIR/hpcboot" topo
+    ended_with 0
+    says '^gpu 1: 0000:a1:00.0, '
+    says_not '^gpu 0: '
+    rmdir dev
+    # Of programs with lists of their own each rank has a part of its list.
+    # shellcheck disable=SC2016
+    run with_gpus "$hbrun" --gpus-per-rank 1 --oversubscribe \
+        -n 1 -x ROCR_VISIBLE_DEVICES=1 sh -c 'echo has $ROCR_VISIBLE_DEVICES' : \
+        -n 1 -x ROCR_VISIBLE_DEVICES=0 sh -c 'echo got $ROCR_VISIBLE_DEVICES'
+    ended_with 0
+    says 'has 1$'
+    says 'got 0$'
+}
+
 @test "unasked, a plan binds those that a job would" {
     hwloc_is_there
     run plan -H a:2 -n 2 --pmi pmix --topo-of '*=synthetic:core:4 pu:1'

@@ -441,6 +441,52 @@ static void gpus_that_are_shared_are_told_of(void **state)
     hb_topo_destroy(topo);
 }
 
+/* Numbers of the GPUs that a list leaves, and how many it hides; twice the
+ * same. Even ones of this machine are made NVIDIA's, odd ones AMD's. */
+static void a_list_of_gpus_leaves_those_it_has(void **state)
+{
+    static const char *const cases[][3] = {
+        {NULL, NULL, "01234567 0"},
+        {"0,1,2,3", "3,2,1,0", "01234567 0"},
+        {"2,0", NULL, "012320 0"}, /* after those of AMD, as counted */
+        {"2,0,2", "3", "203 0"},
+        {"1,-1,2", NULL, "01231 0"},
+        {"4", NULL, "01234567 3"},
+        {"0,", "0,GPU-a", "01230 2"},
+        {"MIG-a,MIG-b,MIG-c,MIG-d,MIG-e", "", "01234567 0"},
+        {"-1", "x", "01234567 3"},
+        {"0x,1", NULL, "01234567 2"},
+    };
+
+    for (size_t k = 0; !no_hwloc && k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct hb_topo *topo = machine("gpu-8nic.xml");
+        struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+        struct hb_strv env = HB_STRV_INIT;
+
+        for (uint32_t i = 0; i < d->n; i++) {
+            d->v[i].vendor = i % 2 == 0 ? HB_PCI_NVIDIA : HB_PCI_AMD;
+        }
+        if (cases[k][0] != NULL) {
+            hb_env_set(&env, "CUDA_VISIBLE_DEVICES", cases[k][0]);
+        }
+        if (cases[k][1] != NULL) {
+            hb_env_set(&env, "ROCR_VISIBLE_DEVICES", cases[k][1]);
+        }
+        for (int again = 0; again < 2; again++) {
+            struct hb_str got = HB_STR_INIT;
+            hb_gpus_keep_listed(topo, &env);
+            for (uint32_t i = 0; i < d->n; i++) {
+                hb_str_putf(&got, "%u", hb_gpus_number(topo, i));
+            }
+            hb_str_putf(&got, " %u", d->hidden);
+            assert_string_equal(got.s, cases[k][2]);
+            hb_str_destroy(&got);
+        }
+        hb_strv_destroy(&env);
+        hb_topo_destroy(topo);
+    }
+}
+
 /* A NUMA node around others, of which one may not be used: each CPU has the
  * nearest that is left. */
 static void a_node_around_others_has_the_cpus_without_a_nearer_one(void **state)
@@ -535,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_rank_sees_the_nearest_gpus),
         cmocka_unit_test(ranks_share_the_gpus_near_to_them),
         cmocka_unit_test(gpus_that_are_shared_are_told_of),
+        cmocka_unit_test(a_list_of_gpus_leaves_those_it_has),
         cmocka_unit_test(
             a_node_around_others_has_the_cpus_without_a_nearer_one),
         cmocka_unit_test(a_topology_comes_back_from_its_bytes),

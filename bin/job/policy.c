@@ -20,6 +20,19 @@ static int is_typed(const struct hb_options *o, const char *option)
     return hb_streq(hb_options_origin(o, option), "command line");
 }
 
+/* What srun takes as the most for each host, where the tasks are counted and
+ * not packed. */
+static int is_most(const struct hb_options *o, const struct hb_map_policy *p)
+{
+    int counted = 1;
+
+    for (uint32_t i = 0; i < o->n_apps; i++) {
+        counted &= o->apps[i].np > 0 && o->apps[i].np_min == 0;
+    }
+    return counted && o->dialect == HB_DIALECT_SRUN && o->grid == NULL &&
+           (p->by == HB_MAP_DEFAULT || p->by == HB_MAP_NODE);
+}
+
 /* So many ranks on each host, which --map-by may have something to say about
  * too. Its slot and node fit with that: they say in which order. What was typed
  * goes before what stands in a file or a variable. */
@@ -31,6 +44,10 @@ static int read_per_node(const struct hb_options *o, struct hb_map_policy *p,
 
     if (o->per_node == 0 || (!orders && !typed) ||
         (p->by == HB_MAP_PPR_NODE && p->ppr == o->per_node)) {
+        return 0;
+    }
+    if (is_most(o, p)) { /* they are dealt over the hosts, see read_map */
+        p->ppr = o->per_node;
         return 0;
     }
     if (!orders && other_typed) {

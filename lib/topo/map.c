@@ -51,6 +51,16 @@ static void give(struct hb_map_plan *p, uint32_t host, uint32_t n)
     p->used[host] += n;
 }
 
+/* Room that is left on a host below `cap` for the program at hand. */
+static uint32_t room_for(const struct hb_map_plan *p, const uint32_t *cap,
+                         uint32_t host)
+{
+    uint32_t n = hb_map_room(cap, p->used, host), most = p->policy->ppr;
+
+    return p->policy->by == HB_MAP_NODE && most > 0
+               ? min_u32(n, most - p->count[host]) : n;
+}
+
 /* Fills the ring with the hosts that have room, from `next` on. */
 static uint32_t ring_fill(struct hb_map_plan *p, const uint32_t *cap)
 {
@@ -58,7 +68,7 @@ static uint32_t ring_fill(struct hb_map_plan *p, const uint32_t *cap)
 
     for (uint32_t i = 0; i < p->n_hosts; i++) {
         uint32_t host = (p->next + i) % p->n_hosts;
-        if (hb_map_room(cap, p->used, host) > 0) {
+        if (room_for(p, cap, host) > 0) {
             p->ring[n++] = host;
         }
     }
@@ -77,12 +87,12 @@ static uint32_t deal(struct hb_map_plan *p, const uint32_t *cap, int by_object,
         for (uint32_t i = 0; i < n && left > 0; i++) {
             uint32_t host = p->ring[i];
             uint32_t some = by_object ? chunk_of(p, host) : 1;
-            some = min_u32(some, hb_map_room(cap, p->used, host));
+            some = min_u32(some, room_for(p, cap, host));
             some = min_u32(some, left);
             give(p, host, some);
             left -= some;
             p->next = (host + 1) % p->n_hosts;
-            if (hb_map_room(cap, p->used, host) > 0) {
+            if (room_for(p, cap, host) > 0) {
                 p->ring[kept++] = host;
             }
         }
@@ -126,12 +136,25 @@ static int count_by_slot(struct hb_map_plan *p, uint32_t np,
     return HPCBOOT_OK;
 }
 
+/* Those of np that hosts with so many each do not take. */
+static int too_few_each(const struct hb_map_plan *p, uint32_t np, uint32_t left,
+                        const char *each, struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                   "%u for each %s (--npernode, --map-by ppr): %u ranks "
+                   "asked for, and the %u host%s take%s only %u; ask for "
+                   "fewer ranks, or more for each %s", p->policy->ppr,
+                   each, np, p->n_hosts, p->n_hosts == 1 ? "" : "s",
+                   p->n_hosts == 1 ? "s" : "", np - left, each);
+}
+
 static int count_by_node(struct hb_map_plan *p, uint32_t np,
                          struct hpcboot_error *err)
 {
-    np = deal(p, p->offer, p->policy->span, np);
-    deal(p, p->limit, p->policy->span, np);
-    return HPCBOOT_OK;
+    uint32_t left = deal(p, p->offer, p->policy->span, np);
+
+    left = deal(p, p->limit, p->policy->span, left);
+    return left == 0 ? HPCBOOT_OK : too_few_each(p, np, left, "host", err);
 }
 
 static int count_by_object(struct hb_map_plan *p, uint32_t np,
@@ -167,15 +190,7 @@ static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
         give(p, i, some);
         left -= some;
     }
-    if (left > 0) {
-        return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                       "%u for each %s (--npernode, --map-by ppr): %u ranks "
-                       "asked for, and the %u host%s take%s only %u; ask for "
-                       "fewer ranks, or more for each %s", p->policy->ppr,
-                       each, np, p->n_hosts, p->n_hosts == 1 ? "" : "s",
-                       p->n_hosts == 1 ? "s" : "", np - left, each);
-    }
-    return HPCBOOT_OK;
+    return left == 0 ? HPCBOOT_OK : too_few_each(p, np, left, each, err);
 }
 
 /* Numbers the counted ranks host after host. */

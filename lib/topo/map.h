@@ -36,7 +36,9 @@ struct hb_map_turn {
 
 struct hb_map_policy {
     enum hb_map_by by;
-    uint32_t ppr;         /* HB_MAP_PPR_*: ranks per node or object */
+    uint32_t ppr;         /* HB_MAP_PPR_*: ranks per node or object;
+                           * HB_MAP_NODE: of a program the most on each node,
+                           * 0: as many as there are slots */
     enum hb_map_by ppr_object; /* HB_MAP_PPR_OBJECT: of which kind */
     enum hb_rank_by rank_by;
     int oversubscribe;    /* 1: beyond stated slots, -1: not beyond counted */

@@ -78,6 +78,9 @@ uint32_t hb_slots_share(const struct hb_map_policy *policy,
     if (hb_slots_left_out(policy, h)) {
         return 0;
     }
+    if (policy->by == HB_MAP_NODE && policy->ppr > 0) {
+        return min_u32(hb_slots_offer(policy, h), policy->ppr);
+    }
     if (!node && (policy->by != HB_MAP_PPR_OBJECT || h->objects == 0)) {
         return hb_slots_offer(policy, h);
     }

@@ -483,6 +483,29 @@ ranks_of() { # HOST of a plan in $output
     [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1,3 ]
 }
 
+@test "srun: beside a number of tasks, so many on each host is the most" {
+    ln -s "$hbrun" srun
+    local three=(./srun --dry-run -w "a:8,b:8,c:8" --ntasks-per-node=2)
+    run "${three[@]}" -N3 -n4 true
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)+$(ranks_of c)" = 0-1+2+3 ]
+    run "${three[@]}" -n4 -m cyclic true
+    [ "$(ranks_of a)+$(ranks_of b)+$(ranks_of c)" = 0,3+1+2 ]
+    run "${three[@]}" -n4 -m block,Pack true
+    [ "$(ranks_of a)+$(ranks_of b)+$(ranks_of c)" = 0-1+2-3+ ]
+    run "${three[@]}" true
+    [ "$(ranks_of a)+$(ranks_of b)+$(ranks_of c)" = 0-1+2-3+4-5 ]
+    run "${three[@]}" -n7 true
+    ended_with 2
+    says '2 for each host .* 7 ranks asked for, and the 3 hosts take only 6'
+    run ./srun --dry-run -w a:1,b:8 --ntasks-per-node=3 -n4 true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0+1-3 ]
+    run ./srun --dry-run -w a:8,b:8 --ntasks-per-node=1 -n2 true : -n2 true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1,3 ]
+    run hb --dry-run -H a:8,b:8,c:8 --npernode 2 -n 4 true
+    [ "$(ranks_of a)+$(ranks_of b)+$(ranks_of c)" = 0-1+2-3+ ]
+}
+
 @test "srun: a host without a count has what is counted there" {
     hwloc_is_there
     ln -s "$hbrun" srun

@@ -83,6 +83,12 @@ int hb_local_is_gone(const char *name)
     return gone;
 }
 
+static int too_late(struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "the other ranks of this node "
+                   "have not come before the deadline");
+}
+
 static int wait_for(int fd, short events, int64_t deadline_ns,
                     struct hpcboot_error *err)
 {
@@ -94,9 +100,10 @@ static int wait_for(int fd, short events, int64_t deadline_ns,
         left = hb_deadline_left_ms(deadline_ns);
         rc = poll(&p, 1, left > INT32_MAX ? -1 : (int)left);
     } while (rc < 0 && errno == EINTR);
-    return rc > 0 ? 0 : hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "the other ranks "
-                                "of this node have not come before the "
-                                "deadline");
+    return rc > 0   ? 0
+           : rc < 0 ? hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot wait for "
+                                    "the other ranks of this node")
+                    : too_late(err);
 }
 
 static int same_user(int fd)
@@ -128,20 +135,37 @@ static int send_fd(int to, int fd)
     return sendmsg(to, &m, MSG_NOSIGNAL) == 1;
 }
 
+/* 1: the next that calls has it; 0: who called is gone, or not to have it. */
+static int hand_to_next(int listen_fd, int fd, struct hpcboot_error *err)
+{
+    int to = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    int has_it = to >= 0 && same_user(to) && send_fd(to, fd);
+
+    if (to < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no file descriptor by "
+                             "which to hand the memory of this node to its "
+                             "other ranks");
+    }
+    hb_fd_close(&to);
+    return has_it;
+}
+
 int hb_local_hand_over(int listen_fd, int fd, uint32_t n, int64_t deadline_ns,
                        struct hpcboot_error *err)
 {
     while (n > 0) {
-        int to, rc = wait_for(listen_fd, POLLIN, deadline_ns, err);
+        int rc = wait_for(listen_fd, POLLIN, deadline_ns, err);
 
+        if (rc == 0) {
+            rc = hand_to_next(listen_fd, fd, err);
+        }
         if (rc < 0) {
             return rc;
         }
-        to = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-        if (to >= 0 && same_user(to) && send_fd(to, fd)) {
-            n--;
+        n -= rc > 0;
+        if (rc == 0 && hb_deadline_left_ms(deadline_ns) == 0) {
+            return too_late(err);
         }
-        hb_fd_close(&to);
     }
     return 0;
 }
@@ -178,10 +202,12 @@ int hb_local_receive(const char *name, int64_t deadline_ns,
     int from = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = -1;
     int rc = 0;
 
-    if (from < 0 || connect(from, (struct sockaddr *)&at, len) < 0 ||
-        !same_user(from)) {
+    if (from < 0 || connect(from, (struct sockaddr *)&at, len) < 0) {
         rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "the lowest rank of this "
                            "node cannot be reached for its memory");
+    } else if (!same_user(from)) {
+        rc = hb_fail(err, HPCBOOT_ERR_AUTH, "the lowest rank of this node is "
+                     "another user's");
     }
     if (rc == 0) {
         rc = wait_for(from, POLLIN, deadline_ns, err);

@@ -75,6 +75,12 @@ tests_unit_test_segment_SOURCES = tests/unit/test_segment.c
 tests_unit_test_segment_LDADD = $(UNIT_LDADD)
 tests_unit_test_segment_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_native tests/unit/test_segment
+check_PROGRAMS += tests/unit/test_local
+tests_unit_test_local_SOURCES = tests/unit/test_local.c
+tests_unit_test_local_LDADD = $(UNIT_LDADD)
+tests_unit_test_local_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_local
+
 check_PROGRAMS += tests/unit/test_node_meet
 tests_unit_test_node_meet_SOURCES = tests/unit/test_node_meet.c
 tests_unit_test_node_meet_LDADD = $(UNIT_LDADD)

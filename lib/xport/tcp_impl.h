@@ -253,6 +253,7 @@ int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer);
 
 /* tcp_pair.c: the pair's first connection is READY. */
 void hb_pair_begin(struct hb_tcp_conn *c);
+void hb_pair_tune(const struct hb_tcp_conn *c); /* one of its connections */
 void hb_pair_end(struct hb_tcp_pair *p); /* nobody asks any more */
 /* Rails are worth opening for so long a message. */
 void hb_pair_open(struct hb_tcp_pair *p, uint64_t size);

@@ -479,7 +479,9 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
     hb_endpoint_answered(&c->endpoint, c->attempt, &c->tcp->ours);
     if (c->by == HB_BY_UCX && hb_ucx_connect(c, c->blob) < 0) {
         hb_tcp_give_up(c);
-    } else if (c->by == HB_BY_TCP && c->pair == NULL) {
+    } else if (c->pair != NULL) {
+        hb_pair_tune(c);
+    } else if (c->by == HB_BY_TCP) {
         hb_pair_begin(c);
     }
 }

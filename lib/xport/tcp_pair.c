@@ -69,6 +69,12 @@ static int read_card(struct hb_tcp *t, uint32_t rank, struct hb_endpoint *out)
     return hb_endpoint_get(&b, NULL, out);
 }
 
+void hb_pair_tune(const struct hb_tcp_conn *c)
+{
+    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){NOT_SENT},
+                     sizeof(int));
+}
+
 void hb_pair_begin(struct hb_tcp_conn *c)
 {
     struct hb_tcp *t = c->tcp;
@@ -94,8 +100,7 @@ void hb_pair_begin(struct hb_tcp_conn *c)
     p->kept_end = &p->kept;
     p->slot[0] = c;
     c->pair = t->pairs[c->peer] = p;
-    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){NOT_SENT},
-                     sizeof(int));
+    hb_pair_tune(c);
 }
 
 static void free_items(struct hb_tcp_item *i)
@@ -247,8 +252,7 @@ int hb_pair_join(struct hb_tcp_conn *c, unsigned slot)
     p->slot[slot] = c;
     c->pair = p;
     c->slot = slot;
-    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){NOT_SENT},
-                     sizeof(int));
+    hb_pair_tune(c);
     return 1;
 }
 

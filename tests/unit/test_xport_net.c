@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* What the cards of three ranks say of the network between them. */
+/* What the cards of three ranks say of the network between them, and which
+ * devices of a host they speak of. */
 #include "config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
 
 #include <cmocka.h>
 
+#include "hpcboot/status.h"
 #include "lib/xport/address.h"
 #include "lib/xport/impl.h"
+#include "lib/xport/xport.h"
 #include "tests/unit/fabric_tree.h"
 
 #define RANKS 3
@@ -230,6 +234,48 @@ static void the_fullest_card_is_no_longer_than_one_may_be(void **state)
     hb_buf_destroy(&card);
 }
 
+static void only_the_device_that_is_asked_for_is_read(void **state)
+{
+    struct hb_interfaces all, one;
+    struct sockaddr_storage local = {.ss_family = AF_INET};
+
+    (void)state;
+    hb_interfaces_read(NULL, &all);
+    ((struct sockaddr_in *)&local)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (!hb_interfaces_have(&all, &local)) {
+        skip();
+    }
+    hb_interfaces_read("lo", &one);
+    assert_true(hb_interfaces_have(&one, &local));
+    for (unsigned i = 0; i < one.n; i++) {
+        assert_int_equal(one.list[i].net.device, 0);
+    }
+    hb_interfaces_read("l", &one);
+    assert_int_equal(one.n, 0);
+}
+
+static void a_device_that_is_named_and_is_not_there_is_an_error(void **state)
+{
+    struct hb_xport *x = NULL;
+    struct hpcboot_error err;
+    struct hb_buf address;
+    int rc;
+
+    (void)state;
+    hb_buf_init(&address, 255);
+    setenv("HPCBOOT_FABRIC", "tcp", 1);
+    setenv("HPCBOOT_FABRIC_WISH", "device", 1);
+    setenv("HPCBOOT_FABRIC_TCP", "nosuch9", 1);
+    rc = hb_xport_open(&x, &address, &err);
+    unsetenv("HPCBOOT_FABRIC");
+    unsetenv("HPCBOOT_FABRIC_WISH");
+    unsetenv("HPCBOOT_FABRIC_TCP");
+    assert_int_equal(rc, HPCBOOT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "--fabric nosuch9: this host has no such "
+                           "net device"));
+    hb_buf_destroy(&address);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +291,8 @@ int main(void)
         cmocka_unit_test(costs_that_one_does_not_know_nobody_knows),
         cmocka_unit_test(ranks_of_one_machine_know_that_they_are),
         cmocka_unit_test(the_fullest_card_is_no_longer_than_one_may_be),
+        cmocka_unit_test(only_the_device_that_is_asked_for_is_read),
+        cmocka_unit_test(a_device_that_is_named_and_is_not_there_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

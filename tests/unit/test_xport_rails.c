@@ -32,6 +32,7 @@
 #define NETWORKS 3u
 #define LONG ((size_t)3 << 20)
 #define MUCH ((size_t)48 << 20) /* no system takes so much at once */
+#define NOT_SENT (4 * (128 << 10)) /* four parts of a message */
 #define ROUNDS 24
 #define SEEDS 24u
 #define TURNS 8000000 /* of progress: far more than a busy machine needs */
@@ -91,48 +92,6 @@ static void networks_that_both_are_in_are_rails(void **state)
     ipv4(&at, "10.2.15.2");
     assert_true(hb_sockaddr_same(&r[1].high, &at));
     assert_int_equal(r[1].mbps, 10000);
-}
-
-static void only_the_device_that_is_asked_for_is_read(void **state)
-{
-    struct hb_interfaces all, one;
-    struct sockaddr_storage local;
-
-    (void)state;
-    hb_interfaces_read(NULL, &all);
-    ipv4(&local, "127.0.0.1");
-    if (!hb_interfaces_have(&all, &local)) {
-        skip();
-    }
-    hb_interfaces_read("lo", &one);
-    assert_true(hb_interfaces_have(&one, &local));
-    for (unsigned i = 0; i < one.n; i++) {
-        assert_int_equal(one.list[i].net.device, 0);
-    }
-    hb_interfaces_read("l", &one);
-    assert_int_equal(one.n, 0);
-}
-
-static void a_device_that_is_named_and_is_not_there_is_an_error(void **state)
-{
-    struct hb_xport *x = NULL;
-    struct hpcboot_error err;
-    struct hb_buf address;
-    int rc;
-
-    (void)state;
-    hb_buf_init(&address, 255);
-    setenv("HPCBOOT_FABRIC", "tcp", 1);
-    setenv("HPCBOOT_FABRIC_WISH", "device", 1);
-    setenv("HPCBOOT_FABRIC_TCP", "nosuch9", 1);
-    rc = hb_xport_open(&x, &address, &err);
-    unsetenv("HPCBOOT_FABRIC");
-    unsetenv("HPCBOOT_FABRIC_WISH");
-    unsetenv("HPCBOOT_FABRIC_TCP");
-    assert_int_equal(rc, HPCBOOT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "--fabric nosuch9: this host has no such "
-                           "net device"));
-    hb_buf_destroy(&address);
 }
 
 static void a_device_is_of_one_rail(void **state)
@@ -365,6 +324,28 @@ static void wait_for_rails(struct xport_world *p)
     assert_int_equal(connections(), RANKS * NETWORKS);
 }
 
+static void takes_little_ahead(int fd, void *arg)
+{
+    int bytes = 0;
+    socklen_t len = sizeof bytes;
+
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes,
+                                &len), 0);
+    assert_int_equal(bytes, NOT_SENT);
+}
+
+/* At both ends, whoever has called. */
+static void the_system_takes_little_ahead_of_any_rail(void **state)
+{
+    struct xport_world *p = *state;
+
+    exchange(p, 1000);
+    wait_for_rails(p);
+    for (unsigned k = 1; k <= NETWORKS; k++) {
+        assert_int_equal(each_of(k, takes_little_ahead, NULL), RANKS);
+    }
+}
+
 static void whoever_has_spoken_has_all_rails(void **state)
 {
     struct xport_world *p = *state;
@@ -580,11 +561,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_that_both_are_in_are_rails),
-        cmocka_unit_test(only_the_device_that_is_asked_for_is_read),
-        cmocka_unit_test(a_device_that_is_named_and_is_not_there_is_an_error),
         cmocka_unit_test(a_device_is_of_one_rail),
         cmocka_unit_test(an_address_of_both_leads_nowhere),
         cmocka_unit_test(a_much_slower_network_is_left_out),
+        PAIR(the_system_takes_little_ahead_of_any_rail),
         PAIR(whoever_has_spoken_has_all_rails),
         PAIR(few_descriptors_leave_one_connection_for_short_messages),
         PAIR(long_messages_go_by_all_rails),

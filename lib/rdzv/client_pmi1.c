@@ -2,15 +2,17 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Ranks of a PMI-1 launcher (mpiexec of MPICH): lines of key=value words over
- * the descriptor that PMI_FD names. Values are short words without blanks, so
- * a blob travels as hexadecimal chunks; the first begins with the length of
- * the whole.
+ * the descriptor that PMI_FD names, or over a connection to PMI_PORT, where the
+ * launcher is to be told PMI_ID before it says which rank that is. Values are
+ * short words without blanks, so a blob travels as hexadecimal chunks; the
+ * first begins with the length of the whole.
  *
  * An MPI in the same process speaks over the same descriptor: such a program
  * calls hpcboot_init_mpi (hpcboot/mpi.h) instead. */
 #include "config.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@
 
 #define LINE_MAX_BYTES 8192u /* of a reply: a value and the words around it */
 #define NAME_MAX_BYTES 256u
-#define RANKS_MAX (1u << 24)
+#define RANKS_MAX (1 << 24)
 #define FD_LIMIT (1 << 20)
 /* What every server of PMI-1 takes (PMI_MAXVALLEN is 1024), with its NUL. */
 #define CHUNK_BYTES 500u
@@ -37,7 +39,8 @@ struct pmi1 {
     struct hb_foreign f;
     struct hb_rdzv_ops client;
     int fd;
-    struct hb_rdzv_inherited inherited;
+    struct hb_rdzv_inherited inherited; /* PMI_FD */
+    int port_fd, id_fd; /* PMI_PORT: fd, and who has the PMI_ID; else -1 */
     int64_t deadline_ns;
     int owes;   /* the launcher: the answer to a barrier */
     int passed; /* that has come when another was due */
@@ -331,6 +334,8 @@ static void pmi1_destroy(struct hb_foreign *f)
     struct pmi1 *p = (struct pmi1 *)f;
 
     hb_rdzv_leave(&p->inherited);
+    hb_fd_close(&p->port_fd);
+    hb_fd_close(&p->id_fd);
     hb_buf_destroy(&p->in);
     free(p);
 }
@@ -340,10 +345,8 @@ static const struct hb_foreign_ops pmi1_ops = {
     .fetch = pmi1_fetch, .finalize = pmi1_finalize, .destroy = pmi1_destroy,
 };
 
-static int number(const char *name, int max, int *out)
+static int number(const char *text, int max, int *out)
 {
-    const char *text = getenv(name);
-
     return text != NULL && hb_parse_int(text, 0, max, out) == 0;
 }
 
@@ -364,12 +367,9 @@ static int check_socket(int fd, struct hpcboot_error *err)
 
 static int greet(struct pmi1 *p, struct hpcboot_error *err)
 {
-    int rc = check_socket(p->fd, err);
-
-    if (rc == 0) {
-        rc = ask(p, "cmd=init pmi_version=1 pmi_subversion=1\n",
+    int rc = ask(p, "cmd=init pmi_version=1 pmi_subversion=1\n",
                  "response_to_init", err);
-    }
+
     if (rc == 0) {
         rc = ask(p, "cmd=get_my_kvsname\n", "my_kvsname", err);
     }
@@ -380,24 +380,169 @@ static int greet(struct pmi1 *p, struct hpcboot_error *err)
     return rc;
 }
 
+/* NULL where it says nothing. */
+static const char *value_of(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+static int take_numbers(struct pmi1 *p, const char *rank, const char *size)
+{
+    int r, n;
+
+    if (!number(rank, RANKS_MAX, &r) || !number(size, RANKS_MAX, &n) ||
+        r >= n) {
+        return 0;
+    }
+    p->f.r.rank = (uint32_t)r;
+    p->f.r.size = (uint32_t)n;
+    return 1;
+}
+
+static int by_fd(struct pmi1 *p, const char *fd, struct hpcboot_error *err)
+{
+    const char *rank = value_of("PMI_RANK"), *size = value_of("PMI_SIZE");
+
+    if (!number(fd, FD_LIMIT, &p->fd) || !take_numbers(p, rank, size)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "PMI-1: PMI_FD=%.32s, PMI_RANK="
+                       "%.32s and PMI_SIZE=%.32s are no descriptor, rank and "
+                       "number of ranks, as a launcher gives them; without "
+                       "PMI_FD the program runs alone", fd,
+                       rank != NULL ? rank : "", size != NULL ? size : "");
+    }
+    p->inherited = hb_rdzv_keep(p->fd);
+    return check_socket(p->fd, err);
+}
+
+/* ---- PMI_PORT ---- */
+
+/* A program that a rank starts has the same PMI_ID, and the launcher would take
+ * it for that rank. */
+static int hold_id(struct pmi1 *p, const char *port, int id,
+                   struct hpcboot_error *err)
+{
+    char *name = hb_xasprintf("hpcboot-pmi-%.8s-%d-%.64s",
+                              strrchr(port, ':') + 1, id, port);
+
+    p->id_fd = hb_local_live(name, err);
+    free(name);
+    return p->id_fd >= 0 ? 0
+           : errno == EADDRINUSE
+               ? hb_fail(err, HPCBOOT_ERR_USAGE, "PMI-1: a rank has started "
+                         "this program before its hpcboot_finalize; without "
+                         "PMI_PORT the program runs alone")
+               : HPCBOOT_ERR_SYSTEM;
+}
+
+/* 1: connected; else errno says why not. */
+static int call(struct pmi1 *p, const struct addrinfo *to)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+
+    p->fd = p->port_fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC |
+                                SOCK_NONBLOCK, 0);
+    if (p->fd < 0 || (connect(p->fd, to->ai_addr, to->ai_addrlen) < 0 &&
+                      errno != EINPROGRESS)) {
+        return 0;
+    }
+    if (hb_rdzv_poll(&p->f.r, p->fd, POLLOUT, p->deadline_ns) == 0) {
+        errno = ETIMEDOUT;
+        return 0;
+    }
+    (void)getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    errno = error;
+    return error == 0;
+}
+
+static int dial(struct pmi1 *p, const char *port, struct hpcboot_error *err)
+{
+    const struct addrinfo wish = {.ai_socktype = SOCK_STREAM};
+    const char *colon = strrchr(port, ':');
+    char *host = hb_xasprintf("%.*s", (int)(colon - port), port);
+    struct addrinfo *all = NULL;
+    int found = getaddrinfo(host, colon + 1, &wish, &all), done = 0;
+
+    for (const struct addrinfo *a = all; !done && a != NULL; a = a->ai_next) {
+        hb_fd_close(&p->port_fd);
+        done = call(p, a);
+    }
+    if (found != 0) {
+        hb_fail(err, HPCBOOT_ERR_SYSTEM, "PMI-1: the launcher, at PMI_PORT=%s, "
+                "cannot be found: %s", port, gai_strerror(found));
+    } else if (!done) {
+        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "PMI-1: the launcher, at "
+                      "PMI_PORT=%s, cannot be reached", port);
+    }
+    if (all != NULL) {
+        freeaddrinfo(all);
+    }
+    free(host);
+    return done ? hb_fd_set_nonblock(p->fd, 0, err) : HPCBOOT_ERR_SYSTEM;
+}
+
+/* Which rank this is comes in lines of their own, "cmd=set size=2"; the last
+ * has the debug level. */
+static int learn_rank(struct pmi1 *p, int id, struct hpcboot_error *err)
+{
+    char rank[16] = "", size[16] = "", debug[16];
+    char *line = hb_xasprintf("cmd=initack pmiid=%d\n", id);
+    int rc = ask(p, line, "initack", err);
+
+    free(line);
+    while (rc == 0 && !word(p, "debug", debug, sizeof debug)) {
+        rc = read_line(p, err);
+        rc = rc < 0 ? rc : check(p, "set", err);
+        (void)word(p, "rank", rank, sizeof rank);
+        (void)word(p, "size", size, sizeof size);
+    }
+    if (rc == 0 && !take_numbers(p, rank, size)) {
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: the launcher says that "
+                     "PMI_ID=%d is rank '%s' of '%s'", id, rank, size);
+    }
+    return rc;
+}
+
+static int by_port(struct pmi1 *p, const char *port, struct hpcboot_error *err)
+{
+    const char *text = value_of("PMI_ID");
+    int id, rc;
+
+    if (strrchr(port, ':') == NULL || !number(text, INT32_MAX, &id)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "PMI-1: PMI_PORT=%.128s and "
+                       "PMI_ID=%.32s are no HOST:PORT and number, as a "
+                       "launcher gives them; without PMI_PORT the program "
+                       "runs alone",
+                       port, text != NULL ? text : "");
+    }
+    rc = hold_id(p, port, id, err);
+    if (rc == 0) {
+        rc = dial(p, port, err);
+    }
+    return rc == 0 ? learn_rank(p, id, err) : rc;
+}
+
 int hb_rdzv_pmi1_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
                       struct hpcboot_error *err)
 {
-    int fd, rank, size, rc;
+    const char *fd = value_of("PMI_FD"), *port = value_of("PMI_PORT");
     struct pmi1 *p;
+    int rc;
 
-    if (!number("PMI_FD", FD_LIMIT, &fd) ||
-        !number("PMI_RANK", (int)RANKS_MAX, &rank) ||
-        !number("PMI_SIZE", (int)RANKS_MAX, &size) || rank >= size) {
+    if (fd == NULL && port == NULL) {
         return HPCBOOT_ERR_NOT_FOUND;
     }
     p = hb_xcalloc(1, sizeof *p);
-    p->fd = fd;
-    p->inherited = hb_rdzv_keep(fd);
+    p->inherited.fd = p->port_fd = p->id_fd = -1;
     p->deadline_ns = spec->deadline_ns;
-    p->f.r.rank = (uint32_t)rank;
-    p->f.r.size = (uint32_t)size;
     hb_buf_init(&p->in, 4 * LINE_MAX_BYTES);
+    rc = fd != NULL ? by_fd(p, fd, err) : by_port(p, port, err);
+    if (rc < 0) {
+        pmi1_destroy(&p->f);
+        return rc;
+    }
     hb_foreign_init(&p->f, &pmi1_ops, &p->client);
     rc = greet(p, err);
     if (rc == 0) {

@@ -508,6 +508,78 @@ END
     says '^rank 2 of 3, local 2 of 3, node 0 of 1, host .*, by pmi1$'
 }
 
+@test "PMI-1: a launcher that is to be called by a port is" {
+    need mpiexec.mpich
+    # shellcheck disable=SC2086
+    run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -pmi-port -n 3 "$probe" $all
+    ended_with 0
+    says '^rank 2 of 3, local 2 of 3, node 0 of 1, host .*, by pmi1$'
+}
+
+@test "PMI-1: a launcher whose variables cannot be used is an error" {
+    local given
+    for given in 'PMI_PORT=127.0.0.1:1 PMI_ID=0|cannot be reached: Connection' \
+        'PMI_PORT=127.0.0.1:none PMI_ID=0|cannot be found' \
+        'PMI_PORT=127.0.0.1:1|without PMI_PORT the program runs alone' \
+        'PMI_PORT=1 PMI_ID=0|without PMI_PORT the program runs alone' \
+        'PMI_FD=5|without PMI_FD the program runs alone' \
+        'PMI_FD=5 PMI_RANK=2 PMI_SIZE=2|PMI_RANK=2 and PMI_SIZE=2' \
+        'PMI_FD=5 PMI_RANK=one PMI_SIZE=2|PMI_RANK=one and'; do
+        # shellcheck disable=SC2086  # words of their own
+        run env ${given%|*} timeout -s KILL "$HB_LIMIT" "$probe" who
+        ended_with 1
+        says "^.*PMI-1: .*${given#*|}"
+    done
+    run env PMI_FD= PMI_PORT= timeout -s KILL "$HB_LIMIT" "$probe" who
+    ended_with 0
+    says '^rank 0 of 1, .*, by alone$'
+}
+
+@test "PMI-1: who is not the launcher at its port, or knows no such rank, is an error" {
+    need python3
+    local answer
+    cat > port.py <<'END'
+import os, socket, subprocess, sys
+at = socket.create_server(('127.0.0.1', 0))
+rank = subprocess.Popen(sys.argv[2:], env=dict(
+    os.environ, PMI_PORT='127.0.0.1:%d' % at.getsockname()[1], PMI_ID='1'))
+to = at.accept()[0]
+to.recv(4096)
+to.sendall(sys.argv[1].encode().decode('unicode_escape').encode())
+to.shutdown(socket.SHUT_WR)
+sys.exit(rank.wait())
+END
+    for answer in "220 mail\\n|answered '220 mail' where initack was due" \
+        "cmd=initack rc=-1\\n|answered 'cmd=initack rc=-1'" \
+        "cmd=initack rc=0\\ncmd=set debug=0\\n|PMI_ID=1 is rank '' of ''" \
+        "cmd=initack\\ncmd=set size=2\\n|the launcher has closed"; do
+        run timeout -s KILL "$HB_LIMIT" python3 port.py "${answer%|*}" \
+            "$probe" who
+        ended_with 1
+        says "PMI-1: .*${answer#*|}"
+    done
+}
+
+@test "PMI-1 by a port: a program that a rank starts is not taken for it" {
+    need_plain_build
+    need mpiexec.mpich
+    cat > starts.c <<'END'
+#include <hpcboot/job.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return hpcboot_init(NULL, NULL) < 0 || system(argv[1]) == -1 ||
+           hpcboot_finalize(NULL) < 0;
+}
+END
+    build cc starts.c -std=c11 -Werror
+    run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -pmi-port -n 2 ./program \
+        "$probe who 2>> said; exit 1"
+    [ "$(grep -c 'has started this program before its hpcboot_finalize' said)" \
+        -eq 2 ]
+}
+
 @test "PMI-1: another file in the launcher's place is not written into" {
     need mpiexec.mpich
     local way

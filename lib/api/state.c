@@ -267,18 +267,21 @@ static void tell(const char *warning)
 static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
                  struct hpcboot_error *err)
 {
+    struct hpcboot_error refusal;
+    int rc = read_settings(&refusal);
     const struct hb_rdzv_spec spec = {
-        .bootstrap = bootstrap,
+        .bootstrap = bootstrap, .refusal = rc < 0 ? &refusal : NULL,
         .deadline_ns = hb_deadline_in_ms(timeout_ms > 0 ? timeout_ms
                                                         : INIT_TIMEOUT_MS),
         .address = open_address, .region_bytes = hb_coll_region_size,
         .region_small = hb_coll_region_small,
         .prepare = prepare, .arg = (void *)(uintptr_t)bootstrap,
     };
-    int rc = read_settings(err);
 
-    if (rc == 0) {
+    if (rc == 0 || bootstrap != NULL) {
         rc = hb_rdzv_open(&hb_api.rdzv, &spec, err);
+    } else if (err != NULL) {
+        *err = refusal;
     }
     if (rc == 0) {
         read_table();

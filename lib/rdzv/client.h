@@ -62,6 +62,9 @@ int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns);
 /* What a client needs of the layers above. */
 struct hb_rdzv_spec {
     const struct hpcboot_bootstrap *bootstrap; /* NULL: look who started us */
+    /* With a bootstrap: why this rank can be none, as the others are to hear
+     * before open fails by it; NULL: it can. */
+    const struct hpcboot_error *refusal;
     int64_t deadline_ns;
     int withdraw_ms; /* for an agent to let a fence go; 0: 10,000 */
     /* Asked when there are other nodes: this rank's address, at most

@@ -3,8 +3,9 @@
 
 /* Ranks without an agent. In round 0 each publishes a card: on which machine
  * and in which network namespace it is, how those beside it reach it, and its
- * network address. Ranks of the same machine and namespace are a node; the
- * lowest makes the memory and hands it over.
+ * network address; or why it takes no part, since the others would wait for it.
+ * Ranks of the same machine and namespace are a node; the lowest makes the
+ * memory and hands it over.
  *
  * Afterwards each fence is a round whose blobs hold what was put since the
  * last; a get fetches the rounds of that rank that it has not seen, so that a
@@ -61,24 +62,30 @@ static void read_machine(struct card *c)
     (void)gethostname(c->host, sizeof c->host - 1);
 }
 
-static void put_card(struct hb_buf *b, const struct card *c)
+static void put_card(struct hb_buf *b, const struct card *c,
+                     const struct hpcboot_error *refusal)
 {
     hb_buf_put_str(b, c->machine);
     hb_buf_put_u64(b, c->net_space);
     hb_buf_put_str(b, c->host);
     hb_buf_put_str(b, c->socket);
     hb_buf_put_blob(b, c->address, c->address_len);
+    hb_buf_put_u32(b, (uint32_t)-refusal->code);
+    hb_buf_put_str(b, refusal->text);
 }
 
-static int get_card(struct hb_buf *b, struct card *c)
+static int get_card(struct hb_buf *b, struct card *c,
+                    struct hpcboot_error *refusal)
 {
     const char *machine = hb_buf_get_str(b, BOOT_ID_MAX - 1);
     uint64_t space = hb_buf_get_u64(b);
     const char *host = hb_buf_get_str(b, HOST_MAX);
     const char *name = hb_buf_get_str(b, HB_LOCAL_NAME_SIZE - 1);
     struct hb_bytes address = hb_buf_get_blob(b, HB_SEGMENT_ADDRESS_MAX - 1);
+    uint32_t code = hb_buf_get_u32(b);
+    const char *why = hb_buf_get_str(b, HPCBOOT_ERROR_TEXT_MAX - 1);
 
-    if (hb_buf_failed(b)) {
+    if (hb_buf_failed(b) || code > INT32_MAX) {
         return HPCBOOT_ERR_PROTOCOL;
     }
     snprintf(c->machine, sizeof c->machine, "%s", machine);
@@ -89,6 +96,7 @@ static int get_card(struct hb_buf *b, struct card *c)
     if (address.len > 0) {
         memcpy(c->address, address.data, address.len);
     }
+    (void)hb_fail(refusal, -(int)code, "%s", why);
     return 0;
 }
 
@@ -97,29 +105,78 @@ static int same_node(const struct card *a, const struct card *b)
     return a->net_space == b->net_space && strcmp(a->machine, b->machine) == 0;
 }
 
-static int publish_card(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
-                        struct card *mine, struct hpcboot_error *err)
+static int put_address(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
+                       struct card *mine, struct hpcboot_error *err)
 {
-    struct hb_buf b, address;
+    struct hb_buf address;
     int rc = 0;
 
-    hb_buf_init(&b, CARD_MAX);
     hb_buf_init(&address, HB_SEGMENT_ADDRESS_MAX - 1);
-    read_machine(mine);
     if (f->r.size > 1) {
         rc = spec->address(spec->arg, &address, err);
     }
-    if (rc == 0) {
+    if (rc == 0 && address.len > 0) {
         mine->address_len = address.len;
-        memcpy(mine->address, address.data != NULL ? (char *)address.data : "",
-               address.len);
-        put_card(&b, mine);
-        rc = f->f->publish(f, 0, (struct hb_bytes){b.data, b.len}, err);
+        memcpy(mine->address, address.data, address.len);
     }
+    hb_buf_destroy(&address);
+    return rc;
+}
+
+/* What this rank needs of its own host. `refusal` has no code where it has all
+ * of it. */
+static void make_card(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
+                      struct card *mine, int *listen_fd,
+                      struct hpcboot_error *refusal)
+{
+    read_machine(mine);
+    if (spec->refusal != NULL) {
+        *refusal = *spec->refusal;
+        return;
+    }
+    *listen_fd = hb_local_listen(mine->socket, refusal);
+    if (*listen_fd >= 0) {
+        f->life_fd = hb_local_live(mine->socket, refusal);
+    }
+    if (f->life_fd >= 0) {
+        (void)put_address(f, spec, mine, refusal);
+    }
+}
+
+static int publish_card(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
+                        const struct card *mine,
+                        const struct hpcboot_error *refusal,
+                        struct hpcboot_error *err)
+{
+    struct hb_buf b;
+    int rc;
+
+    hb_buf_init(&b, CARD_MAX);
+    put_card(&b, mine, refusal);
+    rc = f->f->publish(f, 0, (struct hb_bytes){b.data, b.len}, err);
     if (rc == 0) {
         rc = f->f->sync(f, 0, 1, spec->deadline_ns, err);
     }
-    hb_buf_destroy(&address);
+    hb_buf_destroy(&b);
+    return rc;
+}
+
+static int fetch_card(struct hb_foreign *f, uint32_t rank, struct card *card,
+                      struct hpcboot_error *err)
+{
+    struct hpcboot_error refusal;
+    struct hb_buf b;
+    int rc;
+
+    hb_buf_init(&b, CARD_MAX);
+    rc = f->f->fetch(f, rank, 0, &b, err);
+    if (rc == 0 && get_card(&b, card, &refusal) < 0) {
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "rank %u is of another version "
+                     "of hpcboot", rank);
+    } else if (rc == 0 && refusal.code < 0) {
+        rc = hb_fail(err, refusal.code, "rank %u on %s: %s", rank, card->host,
+                     refusal.text);
+    }
     hb_buf_destroy(&b);
     return rc;
 }
@@ -127,17 +184,10 @@ static int publish_card(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
 static int fetch_cards(struct hb_foreign *f, struct card *cards,
                        struct hpcboot_error *err)
 {
-    struct hb_buf b;
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < f->r.size; i++) {
-        hb_buf_init(&b, CARD_MAX);
-        rc = f->f->fetch(f, i, 0, &b, err);
-        if (rc == 0 && get_card(&b, &cards[i]) < 0) {
-            rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "rank %u is of another "
-                         "version of hpcboot", i);
-        }
-        hb_buf_destroy(&b);
+        rc = fetch_card(f, i, &cards[i], err);
     }
     return rc;
 }
@@ -264,15 +314,16 @@ int hb_foreign_meet(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
                     struct hpcboot_error *err)
 {
     struct card mine = {0}, *cards = hb_xcalloc(f->r.size, sizeof *cards);
-    int listen_fd = hb_local_listen(mine.socket, err);
-    int rc = listen_fd < 0 ? listen_fd : 0;
+    struct hpcboot_error refusal = {0};
+    int listen_fd = -1, rc;
 
-    if (rc == 0) {
-        f->life_fd = hb_local_live(mine.socket, err);
-        rc = f->life_fd < 0 ? f->life_fd : 0;
-    }
-    if (rc == 0) {
-        rc = publish_card(f, spec, &mine, err);
+    make_card(f, spec, &mine, &listen_fd, &refusal);
+    rc = publish_card(f, spec, &mine, &refusal, err);
+    if (refusal.code < 0) {
+        rc = refusal.code;
+        if (err != NULL) {
+            *err = refusal;
+        }
     }
     if (rc == 0) {
         rc = fetch_cards(f, cards, err);

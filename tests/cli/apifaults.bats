@@ -85,6 +85,20 @@ inside() {
     for i in 0 1 2; do says "^rank $i has got all$"; done
 }
 
+@test "ranks that a program brings together itself: one cannot take part" {
+    local case why
+    for case in 'device|.*this host has no such net device' \
+        'setting|HPCBOOT_HEAP_MB: "much" is no'; do
+        run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" 3 \
+            "${case%|*}"
+        ended_with 0
+        why=${case#*|}
+        says "^rank 2: $why"
+        for i in 0 1; do says "^rank $i: rank 2 on [^ ]*: $why"; done
+        [ "$(grep -c '^rank' <<< "$output")" -eq 3 ]
+    done
+}
+
 @test "ranks that a program brings together itself: an end with messages under way" {
     for ranks in 2 5; do
         run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" \

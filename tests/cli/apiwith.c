@@ -8,6 +8,8 @@
  *                      wait for it hears so, and the others go on as a team
  *     apiwith RANKS values  many fences take no more memory than a few, and
  *                      one carries much
+ *     apiwith RANKS device|setting  the last rank cannot be one at first; all
+ *                      hear why, and once it can they begin
  *     apiwith RANKS end  the first rank ends while its messages are under way,
  *                      of which nobody has a request any more */
 #include "config.h"
@@ -198,6 +200,28 @@ static int end_early(void)
     return fflush(stdout);
 }
 
+/* None of the others waits for who has failed. */
+static int refuse_one(const struct hpcboot_bootstrap *b, const char *how)
+{
+    int is_device = strcmp(how, "device") == 0;
+
+    if (me == ranks - 1 && is_device) {
+        setenv("HPCBOOT_FABRIC", "tcp", 1);
+        setenv("HPCBOOT_FABRIC_WISH", "device", 1);
+        setenv("HPCBOOT_FABRIC_TCP", "nosuch9", 1);
+    } else if (me == ranks - 1) {
+        setenv("HPCBOOT_HEAP_MB", "much", 1);
+    }
+    HOLDS(hpcboot_init_with(b, NULL, &err) ==
+          (is_device ? HPCBOOT_ERR_UNSUPPORTED : HPCBOOT_ERR_USAGE));
+    printf("rank %d: %s\n", me, err.text);
+    unsetenv("HPCBOOT_FABRIC");
+    unsetenv("HPCBOOT_HEAP_MB");
+    MUST(hpcboot_init_with(b, NULL, &err));
+    MUST(hpcboot_finalize(&err));
+    return fflush(stdout);
+}
+
 static int rank(const char *how)
 {
     struct hpcboot_bootstrap b = HPCBOOT_BOOTSTRAP_INIT;
@@ -206,6 +230,9 @@ static int rank(const char *how)
     b.size = ranks;
     b.name = "a mapping";
     b.allgather = gather;
+    if (strcmp(how, "device") == 0 || strcmp(how, "setting") == 0) {
+        return refuse_one(&b, how);
+    }
     MUST(hpcboot_init_with(&b, NULL, &err));
     return strcmp(how, "values") == 0 ? use_values()
            : strcmp(how, "end") == 0  ? end_early()

@@ -80,9 +80,9 @@ static int place(struct with *w, const uint64_t *sizes, uint64_t *longest,
     }
     return w->begin[n] <= BYTES_MAX
                ? 0 : hb_fail(err, HPCBOOT_ERR_LIMIT, "the ranks have put %"
-                             PRIu64 " MiB since the last fence, and a fence "
-                             "carries %" PRIu64, w->begin[n] >> 20,
-                             BYTES_MAX >> 20);
+                             PRIu64 " MiB since the last fence, which is "
+                             "lost: a fence carries %" PRIu64,
+                             w->begin[n] >> 20, BYTES_MAX >> 20);
 }
 
 /* Who has no room must not leave the others in an allgather. */

@@ -483,11 +483,16 @@ static int take_all(struct hb_foreign *f, struct hpcboot_error *err)
     return rc;
 }
 
-static int end_round(struct hb_foreign *f, struct hpcboot_error *err)
+static void drop_published(struct hb_foreign *f)
 {
     hb_buf_skip(&f->staged, f->published_len);
     hb_buf_compact(&f->staged);
     f->published = 0;
+}
+
+static int end_round(struct hb_foreign *f, struct hpcboot_error *err)
+{
+    drop_published(f);
     f->round++;
     return f->f->drop != NULL ? take_all(f, err) : 0;
 }
@@ -505,6 +510,9 @@ static int foreign_fence(struct hb_rdzv *r, int node_only, int collect,
     rc = publish_round(f, err);
     if (rc == 0) {
         rc = f->f->sync(f, f->round, collect, deadline_ns, err);
+    }
+    if (rc == HPCBOOT_ERR_LIMIT) { /* at all ranks, and would be again */
+        drop_published(f);
     }
     return rc == 0 ? end_round(f, err) : rc;
 }

@@ -85,6 +85,14 @@ inside() {
     for i in 0 1 2; do says "^rank $i has got all$"; done
 }
 
+@test "ranks that a program brings together itself: more than a fence carries" {
+    run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" 5 full
+    ended_with 0
+    for i in 0 1 2 3 4; do
+        says "^rank $i: the ranks have put 1280 MiB .*, which is lost"
+    done
+}
+
 @test "ranks that a program brings together itself: one cannot take part" {
     local case why
     for case in 'device|.*this host has no such net device' \

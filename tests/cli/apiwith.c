@@ -8,6 +8,8 @@
  *                      wait for it hears so, and the others go on as a team
  *     apiwith RANKS values  many fences take no more memory than a few, and
  *                      one carries much
+ *     apiwith RANKS full  a fence that would have to carry too much loses it,
+ *                      and the next carries what was put since; from 5 ranks on
  *     apiwith RANKS device|setting  the last rank cannot be one at first; all
  *                      hear why, and once it can they begin
  *     apiwith RANKS end  the first rank ends while its messages are under way,
@@ -29,6 +31,7 @@
 #define FEW 20
 #define MANY 1000
 #define PIECE ((size_t)8 << 20)
+#define MOST ((uint64_t)256 << 20) /* of a rank in a fence */
 
 static struct shared {
     _Atomic int arrived, round;
@@ -36,6 +39,7 @@ static struct shared {
 } *shared;
 
 static int ranks, me;
+static int exaggerates; /* each rank is said to have put a fence's most */
 
 static void meet(void)
 {
@@ -61,6 +65,9 @@ static int gather(void *arg, const void *send, void *recv, size_t size)
         memcpy((char *)recv + (size_t)i * size, shared->piece[i], size);
     }
     meet();
+    for (int i = 0; exaggerates && i < ranks; i++) {
+        ((uint64_t *)recv)[i] = MOST;
+    }
     return 0;
 }
 
@@ -179,6 +186,28 @@ static int use_values(void)
     return fflush(stdout);
 }
 
+static int put_too_much(void)
+{
+    void *got = NULL;
+    size_t n;
+
+    put("before", "lost", 4);
+    exaggerates = 1;
+    HOLDS(hpcboot_fence(HPCBOOT_SCOPE_JOB, HPCBOOT_COLLECT, 0, &err) ==
+          HPCBOOT_ERR_LIMIT);
+    exaggerates = 0;
+    put("after", "kept", 4);
+    fence();
+    for (int i = 0; i < ranks; i++) {
+        expect(i, "after", "kept", 4);
+        HOLDS(hpcboot_get(i, "before", &got, &n, NULL) ==
+              HPCBOOT_ERR_NOT_FOUND);
+    }
+    MUST(hpcboot_finalize(&err));
+    printf("rank %d: %s\n", me, err.text);
+    return fflush(stdout);
+}
+
 static int end_early(void)
 {
     struct hpcboot_request *request;
@@ -235,6 +264,7 @@ static int rank(const char *how)
     }
     MUST(hpcboot_init_with(&b, NULL, &err));
     return strcmp(how, "values") == 0 ? use_values()
+           : strcmp(how, "full") == 0 ? put_too_much()
            : strcmp(how, "end") == 0  ? end_early()
                                       : lose_one(how);
 }

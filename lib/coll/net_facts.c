@@ -14,7 +14,7 @@ void hb_net_facts_here(struct hb_coll_net_facts *out, char *path, size_t size)
 {
     struct hb_coll_model kept = {0};
     struct hb_caps caps = {0};
-    bool device = hb_caps_rdma("", NULL, &caps) &&
+    bool device = hb_caps_rdma("", NULL, 0, &caps, NULL) &&
                   caps.ucx_kind < HB_UCX_SOFT;
     hb_caps_net("", &caps);
     *out = (struct hb_coll_net_facts){

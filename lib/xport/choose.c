@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/str.h"
+
 #define WEIGHED_BYTES 32768.0
 #define MBPS_PER_BYTE_US 8.0 /* 8 Mb/s carry a byte in a microsecond */
 #define UNKNOWN_MBPS 10000u
@@ -80,8 +82,13 @@ static void read_fabric(const char *fabric, struct hb_carrier_wish *out)
     const char *wish = value_of("HPCBOOT_FABRIC_WISH");
 
     out->is_found = wish != NULL && strcmp(wish, "auto") == 0;
-    snprintf(out->from, sizeof out->from, "--fabric %s%s",
-             out->is_found ? "auto found " : "", fabric);
+    if (wish != NULL) {
+        snprintf(out->from, sizeof out->from, "--fabric %s%s",
+                 out->is_found ? "auto found " : "", fabric);
+    } else { /* hbrun's or the user's own */
+        snprintf(out->from, sizeof out->from, "HPCBOOT_FABRIC=%s (--fabric)",
+                 fabric);
+    }
     if (strcmp(fabric, "ib") == 0 || strcmp(fabric, "roce") == 0) {
         out->may = out->is_found ? out->may : 1u << HB_BY_UCX;
         out->fabric = *fabric == 'i' ? HB_UCX_IB : HB_UCX_ROCE;
@@ -171,26 +178,6 @@ static uint32_t kind_of(const char *port, int is_soft)
     return is_soft ? HB_UCX_SOFT : is_roce ? HB_UCX_ROCE : HB_UCX_IB;
 }
 
-/* One port of a device; the better kind wins, then the higher rate. */
-static void look_at_port(const char *port, int is_soft, struct hb_caps *caps)
-{
-    char path[512];
-    uint32_t gbps = 0, kind = kind_of(port, is_soft);
-
-    if (kind == HB_UCX_NONE || !says(port, "state", "ACTIVE")) {
-        return;
-    }
-    snprintf(path, sizeof path, "%s/rate", port);
-    (void)read_number(path, &gbps);
-    if (caps->ucx_kind == HB_UCX_NONE || kind < caps->ucx_kind) {
-        caps->ucx_kind = kind;
-        caps->ucx_mbps = 0;
-    }
-    if (kind == caps->ucx_kind && gbps * 1000u > caps->ucx_mbps) {
-        caps->ucx_mbps = gbps * 1000u;
-    }
-}
-
 /* Whether a list of devices ("mlx5_0:1,...") has it; NULL has all. */
 static int is_listed(const char *devices, const char *name, const char *port)
 {
@@ -240,16 +227,59 @@ static int opens(const char *root, const char *name)
     return fd >= 0;
 }
 
-static void look_at_device(const char *root, const char *name,
-                           const char *devices, struct hb_caps *caps)
+struct search {
+    const char *root, *devices;
+    uint32_t kind;
+    struct hb_caps *caps;
+    struct hb_str *ports;
+};
+
+static int is_wished(const struct search *s, uint32_t kind)
+{
+    return s->kind == HB_UCX_NONE || kind == s->kind ||
+           (s->kind == HB_UCX_ROCE && kind == HB_UCX_SOFT);
+}
+
+/* One port of a device; the better kind wins, then the higher rate. */
+static void look_at_port(const struct search *s, const char *device,
+                         const char *number, int is_soft)
+{
+    struct hb_caps *caps = s->caps;
+    char port[320], path[400];
+    uint32_t gbps = 0, kind;
+
+    snprintf(port, sizeof port, "%.200s/sys/class/infiniband/%.60s/ports/%.20s",
+             s->root, device, number);
+    kind = kind_of(port, is_soft);
+    if (kind == HB_UCX_NONE || !is_wished(s, kind) ||
+        !says(port, "state", "ACTIVE")) {
+        return;
+    }
+    snprintf(path, sizeof path, "%s/rate", port);
+    (void)read_number(path, &gbps);
+    if (caps->ucx_kind == HB_UCX_NONE || kind < caps->ucx_kind) {
+        caps->ucx_kind = kind;
+        caps->ucx_mbps = 0;
+        hb_str_destroy(s->ports);
+    }
+    if (kind == caps->ucx_kind) {
+        caps->ucx_mbps = gbps * 1000u > caps->ucx_mbps ? gbps * 1000u
+                                                       : caps->ucx_mbps;
+        hb_str_putf(s->ports, "%s%s:%s", s->ports->len > 0 ? "," : "", device,
+                    number);
+    }
+}
+
+static void look_at_device(const struct search *s, const char *name)
 {
     char dir[300], path[400];
     struct dirent *e;
     DIR *ports;
     int is_soft;
 
-    snprintf(dir, sizeof dir, "%.200s/sys/class/infiniband/%.60s", root, name);
-    if (!says(dir, "node_type", "1: CA") || !opens(root, name)) {
+    snprintf(dir, sizeof dir, "%.200s/sys/class/infiniband/%.60s", s->root,
+             name);
+    if (!says(dir, "node_type", "1: CA") || !opens(s->root, name)) {
         return;
     }
     /* Devices of software hang on no hardware. */
@@ -258,9 +288,8 @@ static void look_at_device(const char *root, const char *name,
     snprintf(path, sizeof path, "%s/ports", dir);
     ports = opendir(path);
     while (ports != NULL && (e = readdir(ports)) != NULL) {
-        if (e->d_name[0] != '.' && is_listed(devices, name, e->d_name)) {
-            snprintf(path, sizeof path, "%s/ports/%.20s", dir, e->d_name);
-            look_at_port(path, is_soft, caps);
+        if (e->d_name[0] != '.' && is_listed(s->devices, name, e->d_name)) {
+            look_at_port(s, name, e->d_name, is_soft);
         }
     }
     if (ports != NULL) {
@@ -268,8 +297,11 @@ static void look_at_device(const char *root, const char *name,
     }
 }
 
-int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps)
+int hb_caps_rdma(const char *root, const char *devices, uint32_t kind,
+                 struct hb_caps *caps, char **ports_out)
 {
+    struct hb_str ports = HB_STR_INIT;
+    const struct search s = {root, devices, kind, caps, &ports};
     char dir[256];
     struct dirent *e;
     DIR *all;
@@ -280,12 +312,16 @@ int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps)
     all = opendir(dir);
     while (all != NULL && (e = readdir(all)) != NULL) {
         if (e->d_name[0] != '.') {
-            look_at_device(root, e->d_name, devices, caps);
+            look_at_device(&s, e->d_name);
         }
     }
     if (all != NULL) {
         closedir(all);
     }
+    if (ports_out != NULL && ports.len > 0) {
+        *ports_out = hb_str_steal(&ports);
+    }
+    hb_str_destroy(&ports);
     return caps->ucx_kind != HB_UCX_NONE;
 }
 

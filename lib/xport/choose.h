@@ -62,8 +62,12 @@ int hb_carrier_wish_read(struct hb_carrier_wish *out,
 
 /* RDMA devices that /sys shows and whose device files open, with ports that
  * are up; `root` is put before the paths. `devices`: only these,
- * "mlx5_0:1,mlx5_1:1"; NULL: all. Sets kind and rate; 0: there are none. */
-int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps);
+ * "mlx5_0:1,mlx5_1:1"; NULL: all. `kind`: only HB_UCX_IB, or only HB_UCX_ROCE,
+ * also in software; 0: any. Sets the best kind and its rate; 0: there are none.
+ * ports_out: NULL, or set to the ports of that kind as such a list, which the
+ * caller frees; unchanged where there are none. */
+int hb_caps_rdma(const char *root, const char *devices, uint32_t kind,
+                 struct hb_caps *caps, char **ports_out);
 /* What the driver of a net device says; 0: it does not know (-1, an error). */
 uint32_t hb_net_mbps(const char *root, const char *device);
 /* The fastest net device that is up. */

@@ -122,6 +122,7 @@ void hb_tcp_destroy(struct hb_tcp *t)
     free(t->out);
     free(t->ahead);
     free(t->owed);
+    free(t->ports);
     free(t);
 }
 

@@ -142,6 +142,7 @@ struct hb_tcp {
     char far[16]; /* congestion control of long paths; "": the system's */
     struct hb_carrier_wish wish;
     struct hb_caps caps;
+    char *ports; /* of the kind of device that is wished; NULL: none is */
     struct hb_ucx_side *ucx; /* NULL: not used, for ucx_why */
     char ucx_why[512];
     char warning[768]; /* "": none */

@@ -69,13 +69,6 @@ uint64_t hb_tcp_fds_most(void)
     return most.rlim_cur;
 }
 
-static int has_wished_kind(const struct hb_tcp *t)
-{
-    return t->wish.fabric == 0 || t->caps.ucx_kind == t->wish.fabric ||
-           (t->wish.fabric == HB_UCX_ROCE &&
-            t->caps.ucx_kind == HB_UCX_SOFT);
-}
-
 /* Not by UCX, for `why`: an error where nothing else may be used, else TCP
  * serves, which is told where RDMA was to be expected. */
 static int do_without(struct hb_tcp *t, const char *why, int expected,
@@ -142,8 +135,9 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
     char lack[96];
     int must = (t->wish.may & 1u << HB_BY_TCP) == 0;
 
-    (void)hb_caps_rdma("", t->wish.devices, &t->caps);
-    if (!has_wished_kind(t)) {
+    (void)hb_caps_rdma("", t->wish.devices, t->wish.fabric, &t->caps,
+                       t->wish.fabric != 0 ? &t->ports : NULL);
+    if (t->wish.fabric != 0 && t->caps.ucx_kind == HB_UCX_NONE) {
         return do_without(t, "this host has no such device that is up and can "
                           "be opened", 1, err);
     }

@@ -426,6 +426,7 @@ static size_t settings_of(const struct hb_tcp *t, struct texts *texts,
                           struct hb_ucx_setting *to)
 {
     const char *gid = getenv("HPCBOOT_FABRIC_GID_INDEX");
+    const char *devices = t->ports != NULL ? t->ports : t->wish.devices;
     const char *seconds = texts->seconds;
     size_t n = 0;
 
@@ -441,8 +442,8 @@ static size_t settings_of(const struct hb_tcp *t, struct texts *texts,
     }
     to[n++] = (struct hb_ucx_setting){"UD_TIMEOUT", seconds, 1};
     to[n++] = (struct hb_ucx_setting){"RC_TIMEOUT", texts->rc_ms, 1};
-    if (t->wish.devices != NULL) {
-        to[n++] = (struct hb_ucx_setting){"NET_DEVICES", t->wish.devices, 0};
+    if (devices != NULL) {
+        to[n++] = (struct hb_ucx_setting){"NET_DEVICES", devices, 0};
     }
     if (gid != NULL && *gid != '\0') {
         to[n++] = (struct hb_ucx_setting){"IB_GID_INDEX", gid, 0};

@@ -108,7 +108,7 @@ netem_or_skip() {
 @test "UCX where it is not installed" {
     run pod_hb -x HPCBOOT_MODULE_DIR=/nowhere -x HPCBOOT_FABRIC=roce \
         -H pod-1,pod-2 "$net" ways
-    says '--fabric roce: this host has no such device'
+    says 'HPCBOOT_FABRIC=roce .--fabric.: this host has no such device'
 }
 
 @test "too few descriptors for UCX: words, and no abort" {

@@ -332,11 +332,12 @@ static void test_a_fabric_without_a_device(void **state)
     struct hpcboot_error err = {0};
     struct hb_caps caps = {0};
 
-    if (hb_caps_rdma("", NULL, &caps) > 0) {
+    if (hb_caps_rdma("", NULL, 0, &caps, NULL) > 0) {
         skip(); /* this host has one */
     }
     assert_int_equal(try_open("", "roce", &err), HPCBOOT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "--fabric roce: this host has no such"));
+    assert_non_null(strstr(err.text, "HPCBOOT_FABRIC=roce (--fabric): this "
+                           "host has no such"));
     assert_int_equal(try_open("", "auto", &err), 0);
     assert_int_equal(try_open("tcp", "roce", &err), 0);
 }
@@ -347,7 +348,7 @@ static void test_a_fabric_that_was_only_found_gives_way(void **state)
     struct hb_xport *x = NULL;
     struct hb_buf address;
 
-    if (hb_caps_rdma("", NULL, &caps) > 0) {
+    if (hb_caps_rdma("", NULL, 0, &caps, NULL) > 0) {
         skip(); /* this host has one */
     }
     hb_buf_init(&address, 255);

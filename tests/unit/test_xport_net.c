@@ -130,7 +130,7 @@ static struct hb_caps caps_of(const char *tree, const char *const *instead)
     char root[256];
 
     fabric_tree_create(tree, instead, root, sizeof root);
-    (void)hb_caps_rdma(root, NULL, &caps);
+    (void)hb_caps_rdma(root, NULL, 0, &caps, NULL);
     tree_remove(root);
     return caps;
 }
@@ -140,6 +140,36 @@ static void devices_that_can_be_used_are_seen(void **state)
     assert_int_equal(caps_of("dual-ib", NULL).ucx_kind, HB_UCX_IB);
     assert_int_equal(caps_of("dual-ib", NULL).ucx_mbps, 200000);
     assert_int_equal(caps_of("roce-vlan", NULL).ucx_kind, HB_UCX_ROCE);
+}
+
+/* A better device of another kind is not in the way of one that is wished. */
+static void of_two_kinds_the_wished_one_is_seen(void **state)
+{
+    static const char *const instead[] = {
+        "mlx5_1/ports/1/link_layer = InfiniBand",
+        "mlx5_1/ports/1/link_layer = Ethernet",
+        "mlx5_1/ports/1/rate = 200", "mlx5_1/ports/1/rate = 100", NULL};
+    struct hb_caps caps = {0};
+    char root[256], *ports = NULL;
+
+    (void)state;
+    fabric_tree_create("dual-ib", instead, root, sizeof root);
+    assert_int_equal(hb_caps_rdma(root, NULL, HB_UCX_ROCE, &caps, &ports), 1);
+    assert_int_equal(caps.ucx_kind, HB_UCX_ROCE);
+    assert_int_equal(caps.ucx_mbps, 100000);
+    assert_string_equal(ports, "mlx5_1:1");
+    free(ports);
+    ports = NULL;
+    assert_int_equal(hb_caps_rdma(root, NULL, HB_UCX_IB, &caps, &ports), 1);
+    assert_int_equal(caps.ucx_mbps, 200000);
+    assert_string_equal(ports, "mlx5_0:1");
+    free(ports);
+    ports = NULL;
+    assert_int_equal(hb_caps_rdma(root, "mlx5_0:1", HB_UCX_ROCE, &caps, &ports),
+                     0);
+    assert_int_equal(caps.ucx_kind, HB_UCX_NONE);
+    assert_null(ports);
+    tree_remove(root);
 }
 
 static void a_device_without_its_file_is_none(void **state)
@@ -284,6 +314,7 @@ int main(void)
         cmocka_unit_test(versions_of_ucx_that_differ_leave_tcp),
         cmocka_unit_test(ucx_over_tcp_is_no_device),
         cmocka_unit_test(devices_that_can_be_used_are_seen),
+        cmocka_unit_test(of_two_kinds_the_wished_one_is_seen),
         cmocka_unit_test(a_device_without_its_file_is_none),
         cmocka_unit_test(a_device_that_is_neither_infiniband_nor_roce_is_none),
         cmocka_unit_test(a_card_that_says_nothing_leaves_tcp),

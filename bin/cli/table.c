@@ -54,7 +54,8 @@ struct column {
 static void measure(const struct hb_table *t, struct column *columns)
 {
     for (size_t c = 0; c < t->n_columns; c++) {
-        columns[c].right = t->cells.n > t->n_columns;
+        columns[c].right = t->cells.n > t->n_columns &&
+                           (t->names >> c & 1) == 0;
     }
     for (size_t i = 0; i < t->cells.n; i++) {
         struct column *column = &columns[i % t->n_columns];

@@ -8,10 +8,12 @@
 #include "lib/base/strv.h"
 
 /* Text in columns, for --dry-run and its kin. Columns are parted by two
- * blanks; one that holds only numbers is aligned to the right. */
+ * blanks; one that holds only numbers is aligned to the right, but for names,
+ * some of which are made of digits. */
 struct hb_table {
     struct hb_strv cells; /* row by row, the headings first */
     size_t n_columns;
+    unsigned names; /* bit c: column c has names */
 };
 
 /* headings: NULL-terminated, copied. */

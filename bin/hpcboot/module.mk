@@ -35,4 +35,10 @@ tests_unit_test_perf_view_SOURCES = tests/unit/test_perf_view.c \
 tests_unit_test_perf_view_LDADD = $(UNIT_LDADD)
 tests_unit_test_perf_view_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_perf_view
+check_PROGRAMS += tests/unit/test_ps_list
+tests_unit_test_ps_list_SOURCES = tests/unit/test_ps_list.c %D%/ps_list.c \
+    %D%/clean.c
+tests_unit_test_ps_list_LDADD = $(UNIT_LDADD)
+tests_unit_test_ps_list_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_ps_list
 endif

@@ -150,6 +150,10 @@ static size_t count_hosts(const struct hb_ps_rank *v, size_t n)
     return hosts;
 }
 
+/* Columns of the two tables. */
+#define JOB_NAME (1u << 0)
+#define HOST_NAME (1u << 1)
+
 static void put_job(struct hb_table *t, const struct hb_ps_rank *v, size_t n)
 {
     uint64_t kib = 0, age = 0;
@@ -181,6 +185,7 @@ void hb_ps_jobs(const struct hb_ps_list *l, struct hb_str *out)
     struct hb_table t;
 
     hb_table_begin(&t, headings);
+    t.names = JOB_NAME;
     for (size_t i = 0, end; i < l->n; i = end) {
         end = end_of_job(l, i);
         put_job(&t, &l->v[i], end - i);
@@ -216,6 +221,7 @@ void hb_ps_ranks(const struct hb_ps_list *l, struct hb_str *out)
         hb_str_putf(out, "%sjob %08x: %zu of %u ranks\n", i > 0 ? "\n" : "",
                     l->v[i].job, end - i, l->v[i].size);
         hb_table_begin(&t, headings);
+        t.names = HOST_NAME;
         for (size_t k = i; k < end; k++) {
             put_rank(&t, &l->v[k]);
         }

@@ -402,7 +402,7 @@ static int may_stall_ms(const struct hb_ssh_auth *auth)
 static void no_agent(struct hb_ssh_auth *auth)
 {
     note_unusable(auth, auth->agent,
-                  may_stall_ms(auth) == auth->config->stall_ms
+                  auth->way && may_stall_ms(auth) == auth->config->stall_ms
                       ? "no ssh-agent answers there; one that asks its owner "
                         "needs a longer --heartbeat"
                       : "no ssh-agent answers there");

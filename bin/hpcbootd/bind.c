@@ -96,24 +96,24 @@ static void plan_memory(struct agent *a)
     }
 }
 
-/* Where programs have lists of GPUs of their own, each rank's is looked at by
- * itself; who needs the topology tells that it cannot be had. */
+/* Who needs the topology tells that it cannot be had. */
 static void keep_listed_gpus(struct agent *a)
 {
     const struct hb_bind_policy *policy = &a->bind_policy;
     int by_gpu = policy->by == HB_MAP_GPU ||
                  (policy->by == HB_MAP_PPR_OBJECT &&
                   policy->ppr_object == HB_MAP_GPU);
+    uint32_t n = a->job.map->n_apps;
+    const struct hb_strv **env = hb_xcalloc(n + 1, sizeof *env);
 
-    for (uint32_t i = 1; i < a->job.map->n_apps; i++) {
-        if (hb_gpus_lists_differ(&a->job.apps[0].env, &a->job.apps[i].env)) {
-            return;
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        env[i] = &a->job.apps[i].env;
     }
     if ((by_gpu || policy->gpus > 0) && a->n_ranks > 0 &&
         hb_here_load(&a->here, NULL) >= 0) {
-        hb_gpus_keep_listed(a->here.topo, &a->job.apps[0].env);
+        hb_gpus_keep_common(a->here.topo, env, n);
     }
+    free(env);
 }
 
 static int plan_gpus(struct agent *a, struct hpcboot_error *err)

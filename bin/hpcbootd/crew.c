@@ -267,7 +267,8 @@ static int program_heard(const struct crew *w,
            hb_now_ns() - w->began_ns > (int64_t)YOUNG_MS * 1000000;
 }
 
-/* The end of a program that runs is its own. */
+/* The end of a program that runs is its own; what else it is told may be no end
+ * at all. */
 static void take_signal(struct crew *w, const struct signalfd_siginfo *info)
 {
     int signo = (int)info->ssi_signo;
@@ -275,7 +276,7 @@ static void take_signal(struct crew *w, const struct signalfd_siginfo *info)
     if (signo == SIGCHLD) {
         reap(w);
     } else if (w->told == 0) {
-        w->told = signo;
+        w->told = signo == SIGTERM || w->program.pid == 0 ? signo : 0;
         if (w->program.pid == 0) {
             w->status = w->status < 0 ? SIGNAL_BASE + signo : w->status;
         } else if (!program_heard(w, info)) {

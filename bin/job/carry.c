@@ -291,6 +291,9 @@ static void on_stdin(evutil_socket_t fd, short what, void *arg)
     struct job *j = arg;
     ssize_t n;
 
+    if (stdin_room(j) < sizeof chunk) {
+        return; /* since it was armed the last one has ended */
+    }
     if (in_background()) {
         arm_ms(j->stdin_later, BACKGROUND_POLL_MS);
         return;

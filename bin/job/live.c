@@ -164,7 +164,7 @@ static void attach(struct job_host *h)
 {
     h->comebacks += h->gone;
     h->joins = 1;
-    h->let_go = 0;
+    h->let_go = h->failed_in_row = 0;
     job_event_host(h, "host_comes", h->job->gang.source);
     hb_log(HB_DEBUG, "host %s has come into the gang (%s)", h->spec->name,
            h->job->gang.source);

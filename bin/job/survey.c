@@ -27,23 +27,22 @@ struct job_topo {
     struct hb_topo *topo;
 };
 
-/* As agents do it: a list of GPUs counts where all programs have it. */
+/* As agents do it. */
 static void keep_listed_gpus(const struct job *j, struct hb_topo *topo)
 {
-    struct hb_strv first = HB_STRV_INIT;
-    int differ = job_app_env(j, 0, NULL, &first, NULL) < 0;
+    uint32_t n = j->opt->n_apps;
+    struct hb_strv *env = hb_xcalloc(n + 1, sizeof *env);
+    const struct hb_strv **made = hb_xcalloc(n + 1, sizeof *made);
 
-    for (uint32_t i = 1; i < j->opt->n_apps; i++) {
-        struct hb_strv env = HB_STRV_INIT;
-
-        differ |= job_app_env(j, i, NULL, &env, NULL) < 0 ||
-                  hb_gpus_lists_differ(&first, &env);
-        hb_strv_destroy(&env);
+    for (uint32_t i = 0; i < n; i++) {
+        made[i] = job_app_env(j, i, NULL, &env[i], NULL) >= 0 ? &env[i] : NULL;
     }
-    if (!differ) {
-        hb_gpus_keep_listed(topo, &first);
+    hb_gpus_keep_common(topo, made, n);
+    for (uint32_t i = 0; i < n; i++) {
+        hb_strv_destroy(&env[i]);
     }
-    hb_strv_destroy(&first);
+    free(made);
+    free(env);
 }
 
 static const struct hb_topo *keep(struct job *j, uint64_t signature,

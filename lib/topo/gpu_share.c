@@ -317,7 +317,7 @@ void hb_gpus_keep_listed(struct hb_topo *topo, const struct hb_strv *env)
     }
 }
 
-int hb_gpus_lists_differ(const struct hb_strv *a, const struct hb_strv *b)
+static int lists_differ(const struct hb_strv *a, const struct hb_strv *b)
 {
     int differ = 0;
 
@@ -327,6 +327,19 @@ int hb_gpus_lists_differ(const struct hb_strv *a, const struct hb_strv *b)
         differ |= in_a == NULL ? in_b != NULL : !hb_streq(in_a, in_b);
     }
     return differ;
+}
+
+void hb_gpus_keep_common(struct hb_topo *topo, const struct hb_strv *const *env,
+                         uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (env[i] == NULL || lists_differ(env[0], env[i])) {
+            return;
+        }
+    }
+    if (n > 0) {
+        hb_gpus_keep_listed(topo, env[0]);
+    }
 }
 
 uint32_t hb_gpus_number(const struct hb_topo *topo, uint32_t gpu)

@@ -21,8 +21,11 @@ void hb_gpus_cut(struct hb_topo *topo, const char *root);
  * number, which each keeps, in the order of the list. Where one has names, or a
  * number that none has, it is only known how many there are at most. */
 void hb_gpus_keep_listed(struct hb_topo *topo, const struct hb_strv *env);
-/* 1 when two environments do not have the same lists. */
-int hb_gpus_lists_differ(const struct hb_strv *a, const struct hb_strv *b);
+/* The same by the environments of a job's n programs, where all of them have
+ * the same lists; else each rank's is looked at by itself (hb_gpus_env). One
+ * that is NULL could not be made. */
+void hb_gpus_keep_common(struct hb_topo *topo, const struct hb_strv *const *env,
+                         uint32_t n);
 /* The number of a GPU of topo->device on its host. */
 uint32_t hb_gpus_number(const struct hb_topo *topo, uint32_t gpu);
 

@@ -176,13 +176,15 @@ static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
 {
     const char *each = p->policy->by == HB_MAP_PPR_NODE ? "host" : "object";
     uint32_t left = np;
+    int some_full = 0;
 
     for (uint32_t i = 0; i < p->n_hosts && left > 0; i++) {
         uint64_t share = ppr_of(p, i);
         uint32_t some = share < left ? (uint32_t)share : left;
         uint32_t room = hb_map_room(p->limit, p->used, i);
         if (room == 0 && p->used[i] > 0) {
-            continue; /* programs before have all of it */
+            some_full = 1; /* programs before have all of it */
+            continue;
         }
         if (some > room) {
             return hb_map_too_few(p, err);
@@ -190,7 +192,9 @@ static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
         give(p, i, some);
         left -= some;
     }
-    return left == 0 ? HPCBOOT_OK : too_few_each(p, np, left, each, err);
+    return left == 0   ? HPCBOOT_OK
+           : some_full ? hb_map_too_few(p, err)
+                       : too_few_each(p, np, left, each, err);
 }
 
 /* Numbers the counted ranks host after host. */

@@ -926,6 +926,20 @@ END
     [ -e stopped ]
 }
 
+@test "a program goes on after a HUP: what was started beside it may fail all the same" {
+    "$HB_BUILDDIR/hpcbootd" crew --start 3 sh -c \
+        'until [ -e fail ]; do sleep 0.05; done; exit 9' -- sh -c '
+        trap "echo hup > hup" HUP
+        echo runs > runs; while :; do sleep 0.05; done' 2> err &
+    job=$!
+    wait_until lines_in runs 1
+    kill -HUP $job
+    wait_until lines_in hup 1
+    touch fail
+    ends $job
+    ended_with 9
+}
+
 # The others fail when the first one's has been shown.
 @test "of many tracebacks one is shown whole" {
     need python3

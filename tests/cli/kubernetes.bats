@@ -193,7 +193,9 @@ END
             --restart-delay 10ms --events events -n 1 sh -c \
             'cp "$1" api/new && mv api/new api/plan.json; exit 5' - $next \
             2> err &
-        wait_until grep -q 'waiting for pods' err
+        wait_until awk '/started again/ { again = 1 }
+            again && /waiting for pods/ { waits = 1 }
+            END { exit !waits }' err
         kill -TERM "$(pgrep -P "$(pgrep -P $!)")"
         ends $!
         ended_with 143

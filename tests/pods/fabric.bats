@@ -61,7 +61,7 @@ extra_on() { # POD...: a device of one network, which other pods do not have
 # One of two hosts, the one below the other, has answered when both are lost for
 # good; then those answer that are left.
 @test "a preflight does not wait for the probe of a host that is no more" {
-    local child parent i prefix=$BATS_TEST_TMPDIR/prefix
+    local child parent took i prefix=$BATS_TEST_TMPDIR/prefix
     need python3
     lab_up below 5
     mkdir -p "$prefix/sbin"
@@ -76,12 +76,22 @@ END
     event() { # NAME [POD]
         pod 0 grep -s "\"event\":\"$1\",\"host\":\"pod-$2" /tmp/events
     }
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --preflight --tree-width 2 \
+    pod_job "$hbrun" --preflight --tree-width 2 \
         --np 1:4 --on-failure continue --wait-hosts 60 --events /tmp/events \
         --prefix "$prefix" -H pod-1:1,pod-2:1,pod-3:1,pod-4:1 echo ran
     for i in 1 2 3 4; do wait_until event host_ready $i; done
     read -r child parent < <(event host_started_by | head -n 1 |
         sed 's/.*"pod-\(.\)".*"pod-\(.\)".*/\1 \2/')
+    took=$(pod 0 sed -nE "s/^\{\"time\":([0-9.]+),.*\"host_(started_by|ready)\",\
+\"host\":\"pod-$child\".*/\1/p" /tmp/events |
+        awk 'NR == 1 { begun = $1 } END { print int($1 - begun) }')
+    if [ "$took" -ge 5 ]; then # its login went back to hbrun
+        for i in 1 2 3 4; do
+            pod $i touch /tmp/let.0 /tmp/let.1 /tmp/let.2 /tmp/let.3
+        done
+        pod_job_ends
+        skip 'the tree has another shape this time'
+    fi
     pod "$child" touch /tmp/dead "/tmp/let.$((child - 1))"
     pod "$parent" touch /tmp/dead "/tmp/let.$((child - 1))"
     wait_until pod "$parent" test -e "/tmp/said.$((child - 1))"
@@ -123,7 +133,7 @@ END
     }
     pod 0 sh -c 'echo pod-1:1 > /tmp/hosts'
     # shellcheck disable=SC2016  # expanded in the ranks
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np 1:2 --fabric extra \
+    pod_job "$hbrun" --np 1:2 --fabric extra \
         --hostfile /tmp/hosts --on-failure continue --restart-delay 100ms \
         --events /tmp/events sh -c ': > /tmp/started
             until [ -e /tmp/go ]; do sleep 0.05; done'
@@ -148,7 +158,7 @@ END
     said() { pod 0 grep -q "$@" /tmp/err; }
     pod 0 sh -c 'echo pod-1:1 > /tmp/hosts'
     # shellcheck disable=SC2016  # expanded in the ranks
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np 1:2 --fabric extra \
+    pod_job "$hbrun" --np 1:2 --fabric extra \
         --hostfile /tmp/hosts --on-failure restart-job --restart-delay 100ms \
         sh -c 'echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE life $HPCBOOT_RESTART"
             : > "/tmp/life.$HPCBOOT_RESTART"

@@ -30,8 +30,7 @@ setup() {
 teardown() {
     [ -z "${job:-}" ] || kill -KILL "$job" 2> /dev/null || true
     for i in 1 2 3; do
-        pod $i bash -c 'pkill -KILL -x "sshd|hpcbootd|dnsmasq"
-            while pgrep -x "sshd|hpcbootd|dnsmasq" > /dev/null; do
+        pod $i bash -c 'while pkill -KILL -x "sshd|hpcbootd|dnsmasq"; do
                 sleep 0.02
             done
             rm -f /tmp/dns.pid'
@@ -421,7 +420,7 @@ END
     sshd_up 1
     sshd_up 2 -o 'AuthorizedKeysFile none' -o 'AuthorizedKeysCommandUser root' \
         -o "AuthorizedKeysCommand /bin/sh $PWD/once-ready"
-    begin --heartbeat 1s --min-hosts 1 -H pod-1,pod-2 hostname
+    begin --heartbeat 3s --min-hosts 1 -H pod-1,pod-2 hostname
     job_ends
     touch over
     pod 0 rm .ssh/config

@@ -226,6 +226,7 @@ static const struct refusal refusals[] = {
     {NULL, "a2 b3!3", "6", HPCBOOT_ERR_LIMIT, "--map-by :OVERSUBSCRIBE"},
     {"node", "a2 b2", "5", HPCBOOT_ERR_LIMIT, "not enough slots"},
     {"ppr:3:node", "a2 b9", "-", HPCBOOT_ERR_LIMIT, "not enough slots"},
+    {"ppr:1:node", "a1 b4", "2:2", HPCBOOT_ERR_LIMIT, "not enough slots"},
     {"ppr:1:node", "a2 b2", "3", HPCBOOT_ERR_LIMIT,
      "3 ranks asked for, and the 2 hosts take only 2"},
     {"ppr:1:numa", "a2 b2", "3", HPCBOOT_ERR_UNSUPPORTED, "no such object"},

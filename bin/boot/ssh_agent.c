@@ -68,7 +68,7 @@ static struct {
     int64_t until_ns;
 } silent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int is_left_alone(const char *path)
+int hb_ssh_agent_is_left_alone(const char *path)
 {
     int is;
 
@@ -210,7 +210,7 @@ static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
     int lists = message->data[TYPE_AT] == LIST_KEYS;
     int sign_ms = atomic_load(&a->sign_ms);
 
-    if (is_left_alone(a->path)) {
+    if (hb_ssh_agent_is_left_alone(a->path)) {
         return 0;
     }
     limit(a->agent_fd, lists && LIST_MS < sign_ms ? LIST_MS : sign_ms);
@@ -278,7 +278,8 @@ struct hb_ssh_agent *hb_ssh_agent_open(const char *path,
                                        const struct hb_strv *only,
                                        ssh_session session)
 {
-    int ends[2], fd = is_left_alone(path) ? -1 : connect_to(path);
+    int ends[2];
+    int fd = hb_ssh_agent_is_left_alone(path) ? -1 : connect_to(path);
     struct hb_ssh_agent *a;
 
     if (fd < 0 || hb_fd_socketpair(ends, NULL) < 0) {

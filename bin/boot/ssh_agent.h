@@ -16,6 +16,8 @@ struct hb_ssh_agent;
 struct hb_ssh_agent *hb_ssh_agent_open(const char *path,
                                        const struct hb_strv *only,
                                        ssh_session session);
+/* It was asked lately, and has not answered. */
+int hb_ssh_agent_is_left_alone(const char *path);
 /* What it has for its next answer (0: the usual limit). */
 void hb_ssh_agent_limit(struct hb_ssh_agent *agent, int ms);
 /* Whether the agent has hung up, or did not answer in time. */

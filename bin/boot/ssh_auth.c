@@ -401,8 +401,10 @@ static int may_stall_ms(const struct hb_ssh_auth *auth)
 
 static void no_agent(struct hb_ssh_auth *auth)
 {
+    int is_short = may_stall_ms(auth) == auth->config->stall_ms;
+
     note_unusable(auth, auth->agent,
-                  auth->way && may_stall_ms(auth) == auth->config->stall_ms
+                  is_short && hb_ssh_agent_is_left_alone(auth->agent)
                       ? "no ssh-agent answers there; one that asks its owner "
                         "needs a longer --heartbeat"
                       : "no ssh-agent answers there");

@@ -1019,24 +1019,36 @@ END
     nothing_left
 }
 
-# Rank 0 of elastic Horovod, which listens for news of others.
-@test "Horovod, elastic: rank 0 is told of one that begins, who gets a number" {
-    need python3
-    cat > t.py <<'END'
-import base64, hashlib, hmac, os, pickle, socket, struct, urllib.request
+# kv.py: what ranks of elastic Horovod on this host have to do with the server
+# at which they meet.
+kv_client() {
+    cat > kv.py <<'END'
+import base64, os, pickle, urllib.request
 base = "http://%s:%s/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
                           os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"])
 me = "%s:0" % os.environ["HOROVOD_HOSTNAME"]
 def ask(method, path, body=None):
     q = urllib.request.Request(base + path, body, method=method)
     return urllib.request.urlopen(q, timeout=60).read().decode()
+def listens(listener, key):
+    where = {"lo": [listener.getsockname()]}
+    ask("PUT", "worker_addresses/" + me,
+        base64.b64encode(pickle.dumps((where, key))))
+END
+}
+
+# Rank 0 of elastic Horovod, which listens for news of others.
+@test "Horovod, elastic: rank 0 is told of one that begins, who gets a number" {
+    need python3
+    kv_client
+    cat > t.py <<'END'
+import hashlib, hmac, os, socket, struct
+from kv import ask, listens, me
 print("is", os.environ["HOROVOD_RANK"], "of", os.environ["HOROVOD_SIZE"],
       flush=True)
 if os.environ["HOROVOD_SIZE"] == "1":
     listener, key = socket.create_server(("127.0.0.1", 0)), os.urandom(32)
-    where = {"lo": [listener.getsockname()]}
-    ask("PUT", "worker_addresses/" + me,
-        base64.b64encode(pickle.dumps((where, key))))
+    listens(listener, key)
     news, _ = listener.accept()
     digest, length = struct.unpack("=32si", news.recv(36, socket.MSG_WAITALL))
     text = news.recv(length, socket.MSG_WAITALL)
@@ -1062,19 +1074,13 @@ END
 # It says a byte now and then, and has never said all.
 @test "Horovod, elastic: a rank whose answer to the news does not end holds up nobody" {
     need python3
+    kv_client
     cat > t.py <<'END'
-import base64, os, pickle, socket, time, urllib.request
-base = "http://%s:%s/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
-                          os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"])
-me = "%s:0" % os.environ["HOROVOD_HOSTNAME"]
-def ask(method, path, body=None):
-    q = urllib.request.Request(base + path, body, method=method)
-    return urllib.request.urlopen(q).read().decode()
+import os, socket, time
+from kv import ask, listens, me
 if os.environ["HOROVOD_SIZE"] == "1":
     listener = socket.create_server(("127.0.0.1", 0))
-    where = {"lo": [listener.getsockname()]}
-    ask("PUT", "worker_addresses/" + me,
-        base64.b64encode(pickle.dumps((where, os.urandom(32)))))
+    listens(listener, os.urandom(32))
     news, _ = listener.accept()
     if os.fork() == 0:
         while not os.path.exists("joined"):

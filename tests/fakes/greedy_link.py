@@ -45,9 +45,9 @@ def listen(agent):
     agent.stdin.close()
 
 
-def main():
-    kind, times = number_of(sys.argv[1]), int(sys.argv[2])
-    agent = subprocess.Popen(sys.argv[4:], stdin=subprocess.PIPE,
+def carry(command, take):
+    """Runs the agent; each frame that it says goes to take(kind, frame)."""
+    agent = subprocess.Popen(command, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE)
     threading.Thread(target=listen, args=(agent,), daemon=True).start()
     buffer, begun = b"", False
@@ -61,14 +61,23 @@ def main():
             size = 4 + struct.unpack(">I", buffer[:4])[0]
             if len(buffer) < size:
                 break
-            if struct.unpack(">H", buffer[4:6])[0] == kind:
-                repeat(buffer[:size], times, sys.argv[3])
-                if times == 0:
-                    os._exit(1)
-                kind = None
-            say(buffer[:size])
+            take(struct.unpack(">H", buffer[4:6])[0], buffer[:size])
             buffer = buffer[size:]
     os._exit(agent.wait())
+
+
+def main():
+    wanted, times = [number_of(sys.argv[1])], int(sys.argv[2])
+
+    def take(kind, frame):
+        if kind in wanted:
+            wanted.clear()
+            repeat(frame, times, sys.argv[3])
+            if times == 0:
+                os._exit(1)
+        say(frame)
+
+    carry(sys.argv[4:], take)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ usage: held_link.py KIND LET SAID COMMAND...
 """
 import os
 import struct
-import subprocess
 import sys
 import threading
 import time
 
-from greedy_link import MAGIC, listen, number_of, say
+from greedy_link import carry, number_of, say
 
 lock = threading.Lock()
 
@@ -35,28 +34,16 @@ def hold(frame, let, said):
 
 
 def main():
-    kind, let, said = number_of(sys.argv[1]), sys.argv[2], sys.argv[3]
-    agent = subprocess.Popen(sys.argv[4:], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE)
-    threading.Thread(target=listen, args=(agent,), daemon=True).start()
-    buffer, begun = b"", False
-    while data := os.read(agent.stdout.fileno(), 65536):
-        buffer += data
-        if not begun and MAGIC in buffer:
-            begun = True
-            pass_on(MAGIC)
-            buffer = buffer[buffer.index(MAGIC) + len(MAGIC):]
-        while begun and len(buffer) >= 4:
-            size = 4 + struct.unpack(">I", buffer[:4])[0]
-            if len(buffer) < size:
-                break
-            frame, buffer = buffer[:size], buffer[size:]
-            if struct.unpack(">H", frame[4:6])[0] == kind:
-                threading.Thread(target=hold, args=(frame, let, said),
-                                 daemon=True).start()
-            else:
-                pass_on(frame)
-    os._exit(agent.wait())
+    held, let, said = number_of(sys.argv[1]), sys.argv[2], sys.argv[3]
+
+    def take(kind, frame):
+        if kind == held:
+            threading.Thread(target=hold, args=(frame, let, said),
+                             daemon=True).start()
+        else:
+            pass_on(frame)
+
+    carry(sys.argv[4:], take)
 
 
 if __name__ == "__main__":

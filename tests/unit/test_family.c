@@ -332,15 +332,21 @@ static void a_wheel_per_abi_takes_the_abi_that_is_named(void **state)
                   HB_MPI_MPICH);
 }
 
-static void mpi4py_of_another_version_is_not_its_own(void **state)
+/* That of Open MPI, where there is MPICH, too. */
+static void debian_mpi4py(struct lab *lab)
 {
-    struct lab *lab = *state;
-
     mpich(lab);
     openmpi4(lab);
     python311(lab);
     ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
         .needed = {"libmpi.so.40"});
+}
+
+static void mpi4py_of_another_version_is_not_its_own(void **state)
+{
+    struct lab *lab = *state;
+
+    debian_mpi4py(lab);
     ELF(lab, "home/.local/lib/python3.9/site-packages/mpi4py/MPI.so",
         .needed = {"libmpi.so.12"});
     assert_choice(detect(lab, "python3 x.py"), HB_PM_PMIX, HB_MPI_OPENMPI4);
@@ -394,11 +400,7 @@ static void python_is_told_what_not_to_look_at(void **state)
     };
     struct lab *lab = *state;
 
-    mpich(lab);
-    openmpi4(lab);
-    python311(lab);
-    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
-        .needed = {"libmpi.so.40"});
+    debian_mpi4py(lab);
     ELF(lab, "home/.local/lib/python3.11/site-packages/mpi4py/MPI.so",
         .needed = {"libmpi.so.12"});
     ELF(lab, "path/mpi4py/MPI.so", .needed = {"libmpi.so.12"});
@@ -417,11 +419,7 @@ static void the_users_packages_are_where_python_is_told(void **state)
 {
     struct lab *lab = *state;
 
-    mpich(lab);
-    openmpi4(lab);
-    python311(lab);
-    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
-        .needed = {"libmpi.so.40"});
+    debian_mpi4py(lab);
     ELF(lab, "mine/lib/python3.11/site-packages/mpi4py/MPI.so",
         .needed = {"libmpi.so.12"});
     assert_choice(detect(lab, "python3 x.py"), HB_PM_PMIX, HB_MPI_OPENMPI4);

@@ -123,6 +123,7 @@ struct hb_op {
     bool getting;         /* posted, waiting for peers */
     bool tiny;            /* what is put fits beside the flag */
     bool wide;            /* though not all of it into its line */
+    size_t beside_at;     /* if tiny: where there it begins */
     bool own_placed;      /* this rank's own block is where it belongs */
     size_t own_done;      /* bytes of it that have been copied; plan_heap.c */
     bool spills;          /* what is got goes past the caches; spill.c */
@@ -184,7 +185,7 @@ struct hb_op {
     unsigned flags;
     struct hb_again {         /* what a call just like it would set up anew */
         bool kept;
-        size_t count, send_bytes, recv_bytes; /* of its arguments */
+        size_t count, esize, send_bytes, recv_bytes; /* of its arguments */
         const struct hb_plan *plan;
         uint64_t rounds;
         size_t stride, area;
@@ -330,38 +331,6 @@ void hb_stream_caches(struct hb_coll_model *m);
 static inline bool hb_is_wide(const struct hb_coll_team *t, size_t bytes)
 {
     return bytes > HB_SHM_FIRST && !t->take_turns;
-}
-
-/* Puts bytes where peers will read them. Those beside a flag go on with it. */
-static inline void hb_put(const struct hb_coll_team *t, const struct hb_op *op,
-                          char *to, const char *from, size_t bytes)
-{
-    if (bytes == 0) {
-        return;
-    }
-    if (t->near.far && bytes >= HB_STREAM_LEAST) {
-        hb_kern_stream(to, from, bytes);
-        return;
-    }
-    hb_kern_put(to, from, bytes);
-    if (bytes > HB_SHM_INLINE && bytes <= op->hands_on) {
-        hb_hand_on_all(to, bytes);
-    }
-}
-
-/* Places bytes where they belong. Where the buffers of a call push each other
- * out of the caches anyway, a line is not fetched to be written whole. */
-static inline void hb_get(const struct hb_op *op, char *to, const char *from,
-                          size_t bytes)
-{
-    if (bytes == 0) {
-        return;
-    }
-    if (op->spills) {
-        hb_kern_stream(to, from, bytes);
-    } else {
-        hb_kern_copy(to, from, bytes);
-    }
 }
 
 /* wait.c: how a rank waits. `t` NULL: for something that is no team's. */
@@ -524,18 +493,24 @@ static inline char *hb_recv_at(const struct hb_op *op, int j)
            (op->recv_off != NULL ? op->recv_off[j] : (size_t)j * op->bytes);
 }
 
+static inline char *hb_beside(struct hb_coll_team *t, const struct hb_op *op,
+                              int j, uint64_t round)
+{
+    return (char *)hb_shm_cell(t, j, round)->bytes + op->beside_at;
+}
+
 /* Where this rank puts in the round to come, and where peer j has put in
  * the round that is being got. */
 static inline char *hb_mine(struct hb_coll_team *t, const struct hb_op *op)
 {
-    return op->tiny ? (char *)hb_shm_cell(t, t->me, t->round + 1)->bytes
+    return op->tiny ? hb_beside(t, op, t->me, t->round + 1)
                     : hb_shm_ring(t, t->me, op->at);
 }
 
 static inline const char *hb_theirs(struct hb_coll_team *t,
                                     const struct hb_op *op, int j)
 {
-    return op->tiny ? (char *)hb_shm_cell(t, j, t->round)->bytes
+    return op->tiny ? hb_beside(t, op, j, t->round)
                     : hb_shm_ring(t, j, op->at);
 }
 

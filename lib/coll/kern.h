@@ -22,7 +22,10 @@ typedef hb_fold_fn hb_fold_table[HPCBOOT_OPS][HPCBOOT_TYPES];
  * type. */
 hb_fold_fn hb_kern_fold(int op, enum hpcboot_type type);
 
-/* As memcpy, fast for bytes that another core has written or will read. */
+/* As memcpy, while another core writes what comes next. */
+void hb_kern_get(void *dst, const void *src, size_t bytes);
+
+/* As memcpy, for whole buffers: this core's or another's. */
 void hb_kern_copy(void *dst, const void *src, size_t bytes);
 
 /* As memcpy, to where another core will read, and has read what was there. */

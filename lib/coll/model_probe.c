@@ -117,7 +117,7 @@ static bool get_pieces(struct probe *p, uint32_t *n, int past)
             return false;
         }
         int64_t t = hb_now_ns();
-        hb_kern_copy(p->other, piece(p, i), PIECE);
+        hb_kern_get(p->other, piece(p, i), PIECE);
         keep(p->get[past], i, since(t));
         say(&p->theirs, *n);
     }
@@ -132,7 +132,7 @@ static bool get_stream(struct probe *p, uint32_t *n, int past)
         if (!await(p, &p->mine, ++*n, false)) {
             return false;
         }
-        hb_kern_copy(p->other, piece(p, i), PIECE);
+        hb_kern_get(p->other, piece(p, i), PIECE);
         if (i % WINDOW == WINDOW - 1) {
             if (i >= RING && i < SAMPLED) {
                 p->stream[past][(i - RING) / WINDOW] = since(begun);

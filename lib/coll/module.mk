@@ -25,6 +25,7 @@ libhb_a_SOURCES += \
     %D%/net_slices.c \
     %D%/op.c \
     %D%/overlap.c \
+    %D%/pieces.h \
     %D%/plan_cma.c %D%/plan_cma.h \
     %D%/plan_cma_fold.c \
     %D%/plan_heap.c %D%/plan_heap.h \

@@ -192,6 +192,7 @@ static void keep(const struct hb_coll_team *t, struct hb_op *op,
     if (g->kept) {
         struct hb_extent x = hb_extent_of(t, a);
         g->count = a->count;
+        g->esize = hb_coll_type_size(op->type);
         g->send_bytes = x.send;
         g->recv_bytes = x.recv;
         g->plan = op->plan;
@@ -290,7 +291,7 @@ static bool is_row(const size_t *len, const size_t *off, const size_t *counts,
 static bool has_same_rows(const struct hb_op *op,
                           const struct hpcboot_coll_args *a)
 {
-    size_t e = hb_coll_type_size(op->type);
+    size_t e = op->again.esize;
     bool blocks = a->coll == HPCBOOT_COLL_REDUCE_SCATTER;
     if (a->send != op->send || a->recv != op->recv) {
         return false;

@@ -25,6 +25,8 @@
 
 #include "lib/coll/plan_cma.h"
 
+#include "lib/coll/pieces.h"
+
 /* Of unequal lengths, which not all ranks know: plan_rows.c. */
 static bool has_rows(const struct hb_op *op)
 {
@@ -205,13 +207,13 @@ static void copy_own(struct hb_coll_team *t, struct hb_op *op)
     case HPCBOOT_COLL_EXSCAN:
         return;
     case HPCBOOT_COLL_SCATTER:
-        hb_get(op, op->recv, hb_send_at(op, t->me), op->bytes);
+        hb_move(op, op->recv, hb_send_at(op, t->me), op->bytes);
         return;
     case HPCBOOT_COLL_ALLTOALL:
-        hb_get(op, hb_recv_at(op, t->me), hb_send_at(op, t->me), op->bytes);
+        hb_move(op, hb_recv_at(op, t->me), hb_send_at(op, t->me), op->bytes);
         return;
     default: /* gather, allgather(v) */
-        hb_get(op, hb_recv_at(op, t->me), op->send, hb_recv_len(op, t->me));
+        hb_move(op, hb_recv_at(op, t->me), op->send, hb_recv_len(op, t->me));
     }
 }
 

@@ -26,6 +26,8 @@
 
 #include "lib/coll/plan_heap.h"
 
+#include "lib/coll/pieces.h"
+
 /* A block that is folded, and then written to peers from the cache. */
 #define FOLD_BLOCK ((size_t)16 << 10)
 #define ALIGN_SLICE 64
@@ -119,7 +121,7 @@ static void copy_own(struct hb_coll_team *t, struct hb_op *op, size_t n)
 {
     const char *from = op->coll == HPCBOOT_COLL_ALLTOALL
                            ? hb_send_at(op, t->me) : op->send;
-    hb_get(op, hb_recv_at(op, t->me) + op->own_done, from + op->own_done, n);
+    hb_move(op, hb_recv_at(op, t->me) + op->own_done, from + op->own_done, n);
     op->own_done += n;
 }
 
@@ -200,7 +202,7 @@ static void allgather(struct hb_coll_team *t, struct hb_op *op)
 {
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        hb_get(op, hb_recv_at(op, j), at_place(t, places_of(t, j).send),
+        hb_move(op, hb_recv_at(op, j), at_place(t, places_of(t, j).send),
                op->bytes);
     }
 }
@@ -209,7 +211,7 @@ static void alltoall(struct hb_coll_team *t, struct hb_op *op)
 {
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        hb_get(op, hb_recv_at(op, j),
+        hb_move(op, hb_recv_at(op, j),
                at_place(t, places_of(t, j).send) + (size_t)t->me * op->bytes,
                op->bytes);
     }
@@ -240,7 +242,7 @@ static void fold_block(struct hb_coll_team *t, struct hb_op *op, size_t at,
     hb_op_fold(t, op, to, t->p, n);
     for (int i = 1; all && i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        hb_get(op, at_place(t, places_of(t, j).recv) + at, to, n);
+        hb_move(op, at_place(t, places_of(t, j).recv) + at, to, n);
     }
 }
 
@@ -286,7 +288,7 @@ static void write_part(struct hb_coll_team *t, struct hb_op *op, int j)
     size_t at = op->bytes - part_for(t, op, j);
     while (at < op->bytes && may_write(t, op)) {
         size_t n = hb_min(WRITE_SPAN, op->bytes - at);
-        hb_get(op, at_place(t, places_of(t, j).recv) + at, op->recv + at, n);
+        hb_move(op, at_place(t, places_of(t, j).recv) + at, op->recv + at, n);
         has_written(t);
         at += n;
     }
@@ -297,7 +299,7 @@ static void bcast(struct hb_coll_team *t, struct hb_op *op)
 {
     uint64_t from = places_of(t, op->root).recv;
     if (t->me != op->root) {
-        hb_get(op, op->recv, at_place(t, from),
+        hb_move(op, op->recv, at_place(t, from),
                op->bytes - part_for(t, op, t->me));
         return;
     }

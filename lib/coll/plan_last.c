@@ -19,7 +19,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/pieces.h"
 
 static int put_vector(struct hb_coll_team *t, struct hb_op *op)
 {

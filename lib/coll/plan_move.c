@@ -10,7 +10,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/pieces.h"
 
 /* No two pieces share a line, nor a pair of lines. */
 #define ALIGN_PIECE 64
@@ -43,6 +43,10 @@ void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
     op->tiny = longest <= HB_SHM_INLINE / n;
     op->wide = op->tiny && hb_is_wide(t, n * longest);
     if (op->tiny) {
+        /* what needs the next line, and fits there, has it alone */
+        op->beside_at = n * longest > HB_SHM_FIRST &&
+                                n * longest <= HB_CACHE_LINE
+                            ? HB_SHM_FIRST : 0;
         op->piece = op->stride = longest;
         return;
     }
@@ -117,7 +121,7 @@ static void gather_get(struct hb_coll_team *t, struct hb_op *op)
         if (j != t->me) {
             hb_get(op, hb_recv_at(op, j) + at, hb_theirs(t, op, j), bytes);
         } else if (!op->own_placed) {
-            hb_get(op, hb_recv_at(op, j) + at, op->send + at, bytes);
+            hb_move(op, hb_recv_at(op, j) + at, op->send + at, bytes);
         }
     }
 }
@@ -149,7 +153,7 @@ static void scatter_get(struct hb_coll_team *t, struct hb_op *op)
     size_t at = op->k * op->piece;
     if (t->me == op->root) {
         if (!op->own_placed) {
-            hb_get(op, op->recv + at, hb_send_at(op, t->me) + at,
+            hb_move(op, op->recv + at, hb_send_at(op, t->me) + at,
                  hb_piece(op->bytes, op->piece, op->k));
         }
         return;
@@ -181,7 +185,7 @@ static void allgather_get(struct hb_coll_team *t, struct hb_op *op)
         if (i > 0) {
             hb_get(op, hb_recv_at(op, j) + at, hb_theirs(t, op, j), bytes);
         } else if (!op->own_placed) {
-            hb_get(op, hb_recv_at(op, j) + at, op->send + at, bytes);
+            hb_move(op, hb_recv_at(op, j) + at, op->send + at, bytes);
         }
     }
 }
@@ -215,7 +219,7 @@ static void alltoall_get(struct hb_coll_team *t, struct hb_op *op)
                    hb_theirs(t, op, j) + hb_place(t, j, t->me) * op->stride,
                    bytes);
         } else if (!op->own_placed) {
-            hb_get(op, hb_recv_at(op, j) + at, hb_send_at(op, j) + at, bytes);
+            hb_move(op, hb_recv_at(op, j) + at, hb_send_at(op, j) + at, bytes);
         }
     }
 }

@@ -21,7 +21,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/pieces.h"
 
 #include <stdlib.h>
 
@@ -291,7 +291,7 @@ static const struct hb_plan reduce_scatter = {scatter_put, scatter_get};
 
 static void place_block(struct hb_coll_team *t, struct hb_op *op)
 {
-    hb_get(op, op->result, op->scratch, hb_send_len(op, t->me));
+    hb_move(op, op->result, op->scratch, hb_send_len(op, t->me));
 }
 
 /* scan, exscan
@@ -325,7 +325,7 @@ static const struct hb_plan scan = {scan_put, scan_get};
 /* What rank me - 1 puts in the round that this rank has yet to post. */
 static const char *from_below(struct hb_coll_team *t, const struct hb_op *op)
 {
-    return op->tiny ? (char *)hb_shm_cell(t, t->me - 1, t->round + 1)->bytes
+    return op->tiny ? hb_beside(t, op, t->me - 1, t->round + 1)
                     : hb_shm_ring(t, t->me - 1, op->at);
 }
 

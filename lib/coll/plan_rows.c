@@ -36,7 +36,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/pieces.h"
 
 #define ALIGN_PIECE 64
 /* What the first round has for a block, of few ranks; and where one of two
@@ -282,7 +282,7 @@ static void own_block(struct hb_coll_team *t, struct hb_op *op,
                       const char *from)
 {
     if (op->k == 0 && !op->own_placed) {
-        hb_get(op, hb_recv_at(op, t->me), from, hb_recv_len(op, t->me));
+        hb_move(op, hb_recv_at(op, t->me), from, hb_recv_len(op, t->me));
     }
 }
 
@@ -532,7 +532,7 @@ static void scatterv_get(struct hb_coll_team *t, struct hb_op *op)
     if (!root) {
         get_block(t, op, op->root, op->recv, op->bytes);
     } else if (op->k == 0 && !op->own_placed) {
-        hb_get(op, op->recv, hb_send_at(op, t->me), hb_send_len(op, t->me));
+        hb_move(op, op->recv, hb_send_at(op, t->me), hb_send_len(op, t->me));
     }
     cut_rest(t, op, most);
 }

@@ -475,16 +475,25 @@ static inline bool all_agree(struct hb_coll_team *t, const struct hb_op *op)
 /* Who waits for nobody runs ahead: the line of a round to come has been
  * written when that of this round is found at once, and travels while this
  * one is got. */
+static inline void fetch_cell(struct hb_coll_team *t, const struct hb_op *op,
+                              int j)
+{
+    const struct hb_shm_cell *cell = hb_shm_cell(t, j, t->round + AHEAD);
+    __builtin_prefetch(cell);
+    if (op->wide) {
+        __builtin_prefetch(cell->bytes + HB_SHM_FIRST);
+    }
+}
+
 static inline void fetch_ahead(struct hb_coll_team *t, const struct hb_op *op)
 {
-    uint64_t r = t->round + AHEAD;
     if (op->from >= 0) {
-        __builtin_prefetch(hb_shm_cell(t, op->from, r));
+        fetch_cell(t, op, op->from);
         return;
     }
     for (int j = 0; op->from == HB_ALL && j < t->p; j++) {
         if (j != t->me) {
-            __builtin_prefetch(hb_shm_cell(t, j, r));
+            fetch_cell(t, op, j);
         }
     }
 }
@@ -565,7 +574,8 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
         if (op->k == 0 && !all_agree(t, op)) {
             return HB_MISMATCH;
         }
-        if (op->k == 0 && op->tells && !hb_plan_lengths_agree(t, op)) {
+        if (op->k == 0 && op->tells && op->from != HB_NONE &&
+            !hb_plan_lengths_agree(t, op)) {
             return HB_LENGTHS;
         }
         op->plan->get(t, op);

@@ -239,6 +239,7 @@ static void copied_by(void (*copy)(void *, const void *, size_t))
 static void puts_are_copies(void **state)
 {
     copied_by(hb_kern_put);
+    copied_by(hb_kern_get);
     copied_by(hb_kern_copy);
 }
 

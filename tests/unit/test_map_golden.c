@@ -256,11 +256,16 @@ static char *key_of(char *const *column)
 
 static int is_listed(const char *list, const char *key)
 {
-    const char *at = strstr(list, key);
-    size_t n = strlen(key);
+    size_t n = strlen(key), len;
 
-    return at != NULL && (at == list || at[-1] == '\n') &&
-           (at[n] == '\n' || at[n] == '\0');
+    for (const char *line = list; *line != '\0'; line += len) {
+        len = strcspn(line, "\n");
+        if (len == n && memcmp(line, key, n) == 0) {
+            return 1;
+        }
+        len += line[len] == '\n';
+    }
+    return 0;
 }
 
 static void as_another_launcher(void **state)

@@ -7,6 +7,7 @@
 
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "bin/boot/keys.h"
 #include "bin/hpcboot/command.h"
 #include "bin/hpcboot/keycheck.h"
+#include "bin/hpcboot/kubename.h"
 #include "bin/hpcboot/result.h"
 #include "bin/job/verdict.h"
 #include "hostfile/hostfile.h"
@@ -32,7 +34,6 @@
 
 #define KEY_NAME "id_ed25519"
 #define COMMENT "hpcboot-gang"
-#define NAME_MAX_BYTES 253 /* of a Kubernetes object: RFC 1123 */
 #define SSH_PORT 22
 #define PORT_MAX 65535
 
@@ -226,13 +227,19 @@ static int make_files(const struct wanted *w, struct hpcboot_error *err)
     return rc;
 }
 
-static int is_object_name(const char *name)
+/* As kubectl writes it: in quotes where YAML would read a number, a date or a
+ * truth, which Kubernetes refuses as a name. */
+static void put_name(struct hb_str *out, const char *key, const char *name)
 {
-    size_t n = strlen(name);
+    static const char *const words[] = {
+        "y", "yes", "n", "no", "on", "off", "true", "false", "null",
+    };
+    const char *quote = isdigit((unsigned char)name[0]) ? "\"" : "";
 
-    return n > 0 && n <= NAME_MAX_BYTES && name[0] != '-' && name[0] != '.'
-        && name[n - 1] != '-' && name[n - 1] != '.'
-        && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        quote = hb_streq(name, words[i]) ? "\"" : quote;
+    }
+    hb_str_putf(out, "  %s: %s%s%s\n", key, quote, name, quote);
 }
 
 static void put_data(struct hb_str *out, const char *name, const char *text)
@@ -250,9 +257,9 @@ static void put_secret(struct hb_str *out, const struct wanted *w,
     char *line = hb_xasprintf("%s %s\n", p->public, COMMENT);
 
     hb_str_put(out, "apiVersion: v1\nkind: Secret\nmetadata:\n");
-    hb_str_putf(out, "  name: %s\n", w->secret);
+    put_name(out, "name", w->secret);
     if (w->namespace) {
-        hb_str_putf(out, "  namespace: %s\n", w->namespace);
+        put_name(out, "namespace", w->namespace);
     }
     hb_str_put(out, "type: kubernetes.io/ssh-auth\nimmutable: true\ndata:\n");
     put_data(out, "ssh-privatekey", p->private);
@@ -265,16 +272,13 @@ static void put_secret(struct hb_str *out, const struct wanted *w,
 
 static int make_secret(const struct wanted *w, struct hpcboot_error *err)
 {
-    const char *names[] = {w->secret, w->namespace};
     struct hb_str text = HB_STR_INIT;
     struct pair p = {0};
     int rc;
 
-    for (size_t i = 0; i < 2; i++) {
-        if (names[i] && !is_object_name(names[i])) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: not a name for a "
-                           "Kubernetes object (a-z, 0-9, - and .)", names[i]);
-        }
+    if (kube_check_name("secret", w->secret, 1, err) < 0
+        || kube_check_name("namespace", w->namespace, 0, err) < 0) {
+        return HPCBOOT_ERR_USAGE;
     }
     rc = w->key ? read_pair(w->key, &p, err) : make_pair(&p, err);
     if (rc == HPCBOOT_OK) {

@@ -11,14 +11,13 @@
 #include <string.h>
 
 #include "bin/hpcboot/command.h"
+#include "bin/hpcboot/kubename.h"
 #include "bin/hpcboot/manifest.h"
 #include "bin/hpcboot/result.h"
 #include "bin/job/verdict.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 
-#define LABEL_MAX 63    /* of one label of a name: RFC 1123 */
-#define NAME_MAX_ALL 253
 #define HOSTS_MAX 100000
 #define SLOTS_MAX 4096
 #define UID_MAX_HERE 2147483647
@@ -55,26 +54,6 @@ static const char *more(void)
            "behind --:\n"
            "  hpcboot manifest volcano --image IMAGE --hosts 4 --slots 8 -- "
            "./app\n";
-}
-
-#define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-/* n characters of `set`, neither the first nor the last of them a mark. */
-static int is_label(const char *text, size_t n, const char *set)
-{
-    return n > 0 && n <= LABEL_MAX && strspn(text, set) >= n &&
-           strchr("-._", text[0]) == NULL && strchr("-._", text[n - 1]) == NULL;
-}
-
-/* A label of a-z, 0-9 and -; several with dots between where `is_dotted`. */
-static int is_name(const char *text, size_t n, int is_dotted)
-{
-    const char *dot = is_dotted ? memchr(text, '.', n) : NULL;
-    size_t first = dot != NULL ? (size_t)(dot - text) : n;
-
-    return n <= NAME_MAX_ALL && is_label(text, first, LOWER "-") &&
-           (dot == NULL || is_name(dot + 1, n - first - 1, 1));
 }
 
 /* Of Kubernetes: 8, 1.5, 500m, 16Gi. */
@@ -115,25 +94,15 @@ static int quantity(const char *option, const char *value,
     return 0;
 }
 
-static int name(const char *option, const char *value, int is_dotted,
-                struct hpcboot_error *err)
-{
-    if (value != NULL && !is_name(value, strlen(value), is_dotted)) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "--%s %s: not a name for "
-                       "Kubernetes (a-z, 0-9%s and -)", option, value,
-                       is_dotted ? ", ." : "");
-    }
-    return 0;
-}
-
 /* "rdma/hca", "nvidia.com/hostdev": a name, and a label behind its slash. */
 static int resource(const char *value, struct hpcboot_error *err)
 {
     const char *slash = value != NULL ? strchr(value, '/') : NULL;
 
     if (value != NULL &&
-        (slash == NULL || !is_name(value, (size_t)(slash - value), 1) ||
-         !is_label(slash + 1, strlen(slash + 1), LOWER UPPER "-._"))) {
+        (slash == NULL || !kube_is_name(value, (size_t)(slash - value), 1) ||
+         !kube_is_label(slash + 1, strlen(slash + 1),
+                        KUBE_LOWER KUBE_UPPER "-._"))) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--rdma %s: expected the name "
                        "of a resource, as rdma/hca", value);
     }
@@ -146,10 +115,11 @@ static int pod_names(const struct hb_manifest_kind *kind,
 {
     int n = snprintf(NULL, 0, "%s%s%d", m->name, kind->suffix, m->hosts - 1);
 
-    if (n > LABEL_MAX || m->name[0] < 'a') {
+    if (n > KUBE_LABEL_MAX || m->name[0] < 'a') {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--name %s: %s", m->name,
-                       n > LABEL_MAX ? "too long, names of pods end after 63 "
-                       "characters" : "expected a letter in front");
+                       n > KUBE_LABEL_MAX
+                           ? "too long, names of pods end after 63 characters"
+                           : "expected a letter in front");
     }
     return 0;
 }
@@ -233,9 +203,10 @@ static int check(const struct wanted *w, struct hb_manifest *m,
         texts(w, m->words, err) < 0) {
         return HPCBOOT_ERR_USAGE;
     }
-    return name("name", w->name, 0, err) < 0 ||
-           name("namespace", w->namespace, 0, err) < 0 ||
-           name("queue", w->queue, 1, err) < 0 ? HPCBOOT_ERR_USAGE : 0;
+    return kube_check_name("name", w->name, 0, err) < 0 ||
+           kube_check_name("namespace", w->namespace, 0, err) < 0 ||
+           kube_check_name("queue", w->queue, 1, err) < 0 ? HPCBOOT_ERR_USAGE
+                                                          : 0;
 }
 
 static int make(const struct wanted *w, const struct hb_strv *words,

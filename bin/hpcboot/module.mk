@@ -5,6 +5,7 @@ hpcboot_SOURCES = %D%/main.c %D%/command.h %D%/args.c %D%/args.h \
     %D%/hostfile.c %D%/keycheck.c %D%/keycheck.h %D%/keys.c %D%/topo.c %D%/topo_view.c %D%/topo_view.h \
     %D%/perf.c %D%/perf.h %D%/perf_loop.c %D%/perf_loop.h %D%/perf_plan.c \
     %D%/manifest.c %D%/manifest.h %D%/manifest_kinds.c \
+    %D%/kubename.c %D%/kubename.h \
     %D%/clean.c %D%/clean.h \
     %D%/everywhere.c %D%/everywhere.h %D%/ranks_here.c %D%/ranks_here.h \
     %D%/ps.c %D%/ps.h %D%/ps_host.c %D%/ps_list.c \

@@ -78,6 +78,19 @@ END
     [ "$(ssh-keygen -y -f key | cut -d' ' -f2)" = "$(cut -d' ' -f2 pub)" ]
 }
 
+@test "keys --secret: names that YAML takes for a number or a truth stay names" {
+    local name
+    for name in 12 1e3 2026-01-01 on true null; do
+        run --separate-stderr keys --secret "$name" --namespace "$name"
+        ended_with 0
+        says "^  name: \"$name\"\$"
+        says "^  namespace: \"$name\"\$"
+    done
+    run --separate-stderr keys --secret one -n only
+    says '^  name: one$'
+    says '^  namespace: only$'
+}
+
 @test "keys --secret of a key that is there, into a file nobody else may read" {
     new_key k -t ecdsa -b 521 -m PEM
     umask 0
@@ -93,9 +106,14 @@ END
 
 @test "keys: names that are none, actions that do not go together" {
     local name
-    for name in Gang -x x- a_b .a ''; do
+    for name in Gang -x x- a_b .a '' a..b a.-b; do
         run keys "--secret=$name"
         ended_with 2
+    done
+    for name in a.b B "$(printf 'a%.0s' {1..64})"; do
+        run keys --secret x --namespace "$name"
+        ended_with 2
+        says "--namespace $name: not a name for Kubernetes"
     done
     run keys --secret x --make y
     ended_with 2

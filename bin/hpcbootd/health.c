@@ -141,8 +141,22 @@ static int ask(unsigned port, char *line, size_t size)
     return there;
 }
 
+/* What stands behind --port, as its own word or not; NULL: nothing does. */
+static const char *port_text(int argc, char **argv)
+{
+    static const char option[] = "--port";
+    size_t len = sizeof option - 1;
+
+    if (argc == 3) {
+        return hb_streq(argv[1], option) ? argv[2] : NULL;
+    }
+    return argc == 2 && hb_starts_with(argv[1], option)
+        && argv[1][len] == '=' ? argv[1] + len + 1 : NULL;
+}
+
 int health_main(int argc, char **argv)
 {
+    const char *text = port_text(argc, argv);
     char line[LINE_MAX_BYTES + 16];
     uint64_t port = 0;
     int found = 0;
@@ -151,8 +165,8 @@ int health_main(int argc, char **argv)
         fputs("usage: hpcbootd health [--port N]\n", stdout);
         return 0;
     }
-    if (argc != 1 && (argc != 3 || !hb_streq(argv[1], "--port")
-                      || hb_parse_u64(argv[2], 1, PORT_MAX, &port) < 0)) {
+    if (argc != 1 && (!text
+                      || hb_parse_u64(text, 1, PORT_MAX, &port) < 0)) {
         fputs("hpcbootd: usage: hpcbootd health [--port N]\n", stderr);
         return EXIT_USAGE;
     }

@@ -154,11 +154,13 @@ static const struct {
 static int no_option(const char *word)
 {
     const char *names[N_OPTIONS], *near;
+    char *name = hb_xstrndup(word, strcspn(word, "="));
 
     for (size_t k = 0; k < N_OPTIONS; k++) {
         names[k] = options[k].name;
     }
-    near = hb_nearest(word, names, N_OPTIONS);
+    near = hb_nearest(name, names, N_OPTIONS);
+    free(name);
     fprintf(stderr, "hpcbootd: serve: unknown option %s%s%s%s\n%s", word,
             near != NULL ? "; did you mean " : "", near != NULL ? near : "",
             near != NULL ? "?" : "", usage_text);
@@ -173,25 +175,36 @@ static int wrong_value(size_t k, const char *value)
     return EXIT_USAGE;
 }
 
-/* 0, or the exit status. */
+/* The option that a word names, alone or in front of its value; N_OPTIONS:
+ * none. */
+static size_t find_option(const char *word, size_t len)
+{
+    size_t k = 0;
+
+    while (k < N_OPTIONS && (strlen(options[k].name) != len
+                             || memcmp(options[k].name, word, len) != 0)) {
+        k++;
+    }
+    return k;
+}
+
+/* --port 22 or --port=22. 0, or the exit status. */
 static int read_options(struct server *s, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        const char *value;
-        size_t k = 0;
+        size_t len = strcspn(argv[i], "="), k = find_option(argv[i], len);
+        const char *value = argv[i][len] == '=' ? argv[i] + len + 1 : NULL;
 
-        while (k < N_OPTIONS && !hb_streq(options[k].name, argv[i])) {
-            k++;
-        }
-        if (k == N_OPTIONS) {
+        if (k == N_OPTIONS || (options[k].value == NULL && value != NULL)) {
             return no_option(argv[i]);
         }
-        value = options[k].value != NULL ? argv[i + 1] : NULL;
-        if ((options[k].value != NULL && value == NULL) ||
+        if (options[k].value != NULL && value == NULL) {
+            value = argv[++i];
+        }
+        if ((options[k].value != NULL && (value == NULL || *value == '\0')) ||
             !options[k].set(s, value)) {
             return wrong_value(k, value);
         }
-        i += value != NULL;
     }
     return 0;
 }

@@ -631,6 +631,25 @@ while os.path.exists(sys.argv[1]):
     says 'unknown option --prot; did you mean \-\-port\?'
 }
 
+@test "a value behind an equals sign is one" {
+    pod 1 bash -c 'mkdir -p "/run/a=b" && cp /root/.ssh/id_ed25519 "/run/a=b/k=1"'
+    serve_more 1 --port=2016 --key="/run/a=b/k=1" --login-timeout=7s --once
+    run pod 1 "$hpcbootd" health --port=2016
+    ended_with 0
+    says '^ok serving port=2016'
+    run pod_hb --port 2016 -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+    run pod 1 "$hpcbootd" health --port=x
+    ended_with 2
+    run pod 1 "$hpcbootd" serve --port=
+    ended_with 2
+    says '\-\-port: needs a port from 1 to 65535, not ""'
+    run pod 1 "$hpcbootd" serve --once=yes
+    ended_with 2
+    says 'unknown option --once=yes; did you mean \-\-once\?'
+}
+
 # As a Secret's mount with defaultMode 0400 does to whoever is not root.
 @test "a key that its mount closes to this user is told" {
     need setpriv

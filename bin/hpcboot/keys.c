@@ -103,38 +103,15 @@ static int make_pair(struct pair *p, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-/* The file of the gang's key; free() it. */
-static int find_key(const char *named, char **path_out,
-                    struct hpcboot_error *err)
-{
-    struct hb_strv paths = HB_STRV_INIT;
-    int rc = HPCBOOT_OK;
-
-    hb_gang_keys_find(named, getenv("HOME"), &paths);
-    if (paths.n == 0) {
-        rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "there is no private key in "
-                     "%s; name one with --key, or make one with --make DIR",
-                     named ? named : "~/.ssh, /root/.ssh, /home/mpiuser/.ssh");
-    } else {
-        *path_out = hb_xstrdup(paths.v[0]);
-    }
-    hb_strv_destroy(&paths);
-    return rc;
-}
-
-static int read_pair(const char *named, struct pair *p,
-                     struct hpcboot_error *err)
+static int read_pair_of(const char *path, struct pair *p,
+                        struct hpcboot_error *err)
 {
     const struct hb_key_ops *ops = NULL;
     struct hb_key_sniff sniff;
     const void *symbol = NULL;
     const char *why = NULL;
-    char *path = NULL;
-    int rc = find_key(named, &path, err);
+    int rc = hb_key_read(path, &p->private, &sniff, err);
 
-    if (rc == HPCBOOT_OK) {
-        rc = hb_key_read(path, &p->private, &sniff, err);
-    }
     if (rc == HPCBOOT_OK && sniff.encrypted) {
         rc = hb_fail(err, HPCBOOT_ERR_AUTH, "%s is encrypted: a gang's key "
                      "has no passphrase", path);
@@ -148,6 +125,52 @@ static int read_pair(const char *named, struct pair *p,
         if (!p->public) {
             rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: %s", path, why);
         }
+    }
+    return rc;
+}
+
+static int is_usable(const char *path)
+{
+    struct pair p = {0};
+    int rc = read_pair_of(path, &p, NULL);
+
+    free_pair(&p);
+    return rc == HPCBOOT_OK;
+}
+
+/* The file of the gang's key: the first that can be used, as it is for
+ * `hpcbootd serve`. Where none can (or libssh is not there to tell) the first,
+ * and whoever reads it says what is wrong. free() it. */
+static int find_key(const char *named, char **path_out,
+                    struct hpcboot_error *err)
+{
+    struct hb_strv paths = HB_STRV_INIT;
+    size_t i = 0;
+    int rc = HPCBOOT_OK;
+
+    hb_gang_keys_find(named, getenv("HOME"), &paths);
+    while (i < paths.n && !is_usable(paths.v[i])) {
+        i++;
+    }
+    if (paths.n == 0) {
+        rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "there is no private key in "
+                     "%s; name one with --key, or make one with --make DIR",
+                     named ? named : "~/.ssh, /root/.ssh, /home/mpiuser/.ssh");
+    } else {
+        *path_out = hb_xstrdup(paths.v[i < paths.n ? i : 0]);
+    }
+    hb_strv_destroy(&paths);
+    return rc;
+}
+
+static int read_pair(const char *named, struct pair *p,
+                     struct hpcboot_error *err)
+{
+    char *path = NULL;
+    int rc = find_key(named, &path, err);
+
+    if (rc == HPCBOOT_OK) {
+        rc = read_pair_of(path, p, err);
     }
     free(path);
     return rc;

@@ -153,6 +153,28 @@ END
     says 'an address has no derived host key'
 }
 
+@test "keys: of several keys the one that hpcbootd serve takes" {
+    local words
+    mkdir -m 700 d
+    ssh-keygen -q -t ed25519 -N secret -C '' -f d/a_locked
+    new_key d/b -t ed25519
+    new_key d/c -t ed25519
+    words=$(keys --known-hosts --key d/b -H worker-0)
+    run keys --known-hosts --key d -H worker-0
+    ended_with 0
+    [ "$output" = "$words" ]
+    cp d/* "$HOME/.ssh/"
+    run keys --known-hosts -H worker-0
+    ended_with 0
+    [ "$output" = "$words" ]
+    keys --secret x --key d | sed -n 's/^  ssh-privatekey: //p' | base64 -d |
+        cmp - d/b
+    rm d/b d/c
+    run keys --known-hosts --key d -H worker-0
+    ended_with 2
+    says 'd/a_locked is encrypted'
+}
+
 @test "keys: nothing is mounted" {
     [ ! -e /root/.ssh ] || [ "$(id -u)" != 0 ] || skip 'root has keys here'
     run keys

@@ -154,6 +154,12 @@ static void check_layout(const char *path)
              "\"error in libcrypto\": sed -i 's/\\r$//' before it is made a "
              "Secret", path);
     }
+    if (len > 0 && !memchr(text, '\r', len)
+        && !memchr(text, '\n', len - 1)) {
+        tell("warning", "%s is one line, and ssh does not read it: keep the "
+             "line ends of a key (in a shell: \"$KEY\", with its quotes)",
+             path);
+    }
     if (len > 0 && text[len - 1] != '\n') {
         tell("warning", "%s has no line end after its last line, and ssh may "
              "not read it: add one (in YAML: key: | and not key: |-)", path);

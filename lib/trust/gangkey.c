@@ -22,17 +22,20 @@
 
 #define SECRET_MIN_BYTES 32 /* the smallest private key has 48 */
 
-/* The body begins behind the BEGIN line and behind RFC 1421 headers, which end
- * with an empty line. */
+/* The body begins behind the words of the BEGIN line and behind RFC 1421
+ * headers, which end with an empty line. Where its lines end, and whether they
+ * do, is of no matter, as it is of none to libssh. */
 static const char *body_of(const char *pem, const char **end_out)
 {
-    const char *begin = strchr(pem, '\n');
-    const char *end = begin ? strstr(begin, "\n-----END ") : NULL;
+    static const char tail[] = "PRIVATE KEY-----";
+    const char *begin = strstr(pem, tail);
+    const char *end = begin ? strstr(begin, "-----END ") : NULL;
     const char *headers;
 
     if (!end) {
         return NULL;
     }
+    begin += sizeof tail - 1;
     headers = memchr(begin, ':', (size_t)(end - begin));
     if (headers) {
         begin = strstr(headers, "\n\n");

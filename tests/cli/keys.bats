@@ -288,6 +288,27 @@ END
     says '^warning: blank has text before its key'
 }
 
+@test "keys: how a key is laid out is of no matter to who serves with it" {
+    local form
+    new_key k -t ed25519
+    tr '\n' ' ' < k > line
+    sed 's/^/    /' k > indented
+    tr '\n' '\r' < k > returns
+    chmod 600 line indented returns
+    for form in line indented returns; do
+        check_of $form
+        ended_with 0
+        says "^key: $form: ssh-ed25519"
+        run keys --known-hosts --key $form -H worker-0
+        ended_with 0
+        [ "$output" = "$(keys --known-hosts --key k -H worker-0)" ]
+    done
+    check_of line
+    says '^warning: line is one line, and ssh does not read it'
+    check_of k
+    says_not '^warning'
+}
+
 @test "keys: what goes with a key has to fit to it" {
     mkdir -m 700 d
     new_key d/k -t ed25519

@@ -180,16 +180,28 @@ static void layout_does_not_matter(void **state)
         "X-Note: of no matter\n\n"
         "AAECAwQFBgcICQoLDA0ODxAR\nEhMUFRYXGBka GxwdHh8g\n"
         "-----END EC PRIVATE KEY-----\n";
+    static const char one_line[] = "-----BEGIN EC PRIVATE KEY----- "
+        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g "
+        "-----END EC PRIVATE KEY-----\n";
+    static const char indented[] = "-----BEGIN EC PRIVATE KEY-----\n"
+        "    AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g\n"
+        "    -----END EC PRIVATE KEY-----\n";
+    static const char returns[] = "-----BEGIN EC PRIVATE KEY-----\r"
+        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g\r"
+        "-----END EC PRIVATE KEY-----\n";
+    static const char *const others[] = {headed, one_line, indented, returns};
     struct hb_key_sniff sniff = {.form = HB_KEY_SEC1};
     struct hb_secret a = {0}, b = {0};
 
     assert_int_equal(hb_gang_secret(plain, &sniff, "p", &a, NULL), 0);
-    assert_int_equal(hb_gang_secret(headed, &sniff, "h", &b, NULL), 0);
     assert_int_equal(a.len, 33);
-    assert_int_equal(b.len, 33);
-    assert_memory_equal(a.data, b.data, a.len);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(hb_gang_secret(others[i], &sniff, "h", &b, NULL), 0);
+        assert_int_equal(b.len, 33);
+        assert_memory_equal(a.data, b.data, a.len);
+        hb_secret_free(&b);
+    }
     hb_secret_free(&a);
-    hb_secret_free(&b);
 }
 
 static void broken_keys_are_refused(void **state)

@@ -177,6 +177,24 @@ static void take_session(struct hb_ssh_auth *auth,
     explicit_bzero(&login, sizeof login);
 }
 
+/* Where nothing is there to log in with: what was mounted, and is not found
+ * since this user cannot read it. */
+static void note_closed(struct hb_ssh_auth *auth)
+{
+    struct hb_strv dirs = HB_STRV_INIT;
+
+    hb_gang_key_dirs(auth->settings->home, &dirs);
+    for (size_t i = 0; i < dirs.n; i++) {
+        struct hpcboot_error why = {0};
+
+        if (hb_key_is_closed(dirs.v[i], &why)) {
+            hb_str_putf(&auth->unusable, "%s%s",
+                        auth->unusable.len ? ", " : "", why.text);
+        }
+    }
+    hb_strv_destroy(&dirs);
+}
+
 static void choose_agent(struct hb_ssh_auth *auth)
 {
     const struct hb_ssh_settings *settings = auth->settings;
@@ -210,6 +228,10 @@ struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
 
         take_key(auth, i, config->inside_gang
                           || hb_streq(path, config->gang_key));
+    }
+    if (auth->n_keys == 0 && !auth->agent && !config->identity
+        && auth->unusable.len == 0) {
+        note_closed(auth);
     }
     return auth;
 }

@@ -364,6 +364,18 @@ static void check_others(const char *dir)
     }
 }
 
+/* What was mounted, and is not found since this user cannot read it. */
+static void check_closed(const struct hb_strv *dirs)
+{
+    for (size_t i = 0; i < dirs->n; i++) {
+        struct hpcboot_error why = {0};
+
+        if (hb_key_is_closed(dirs->v[i], &why)) {
+            tell("error", "%s", why.text);
+        }
+    }
+}
+
 static int check_dirs(const char *named)
 {
     struct hb_strv dirs = HB_STRV_INIT, keys = HB_STRV_INIT;
@@ -390,6 +402,9 @@ static int check_dirs(const char *named)
             good += check_key(keys.v[k]);
         }
         hb_str_putf(&looked, "%s%s", i > 0 ? ", " : "", dirs.v[i]);
+    }
+    if (good == 0 && n_errors == 0) {
+        check_closed(&dirs);
     }
     if (good == 0 && n_errors == 0) {
         tell("error", "there is no private key in %s: mount the gang's Secret "

@@ -11,6 +11,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +25,7 @@
 #define END "-----END "
 #define TAIL "PRIVATE KEY-----"
 #define DIR_ENTRIES_MAX 512 /* looked at; a key directory has a dozen */
+#define MOUNTS_MAX_BYTES (1u << 20)
 
 /* A new-format key begins with these bytes in base64: "openssh-key-v1\0"; one
  * that is not encrypted goes on with the cipher "none". */
@@ -247,11 +250,44 @@ void hb_key_find(const char *dir, struct hb_strv *paths_out)
     hb_strv_destroy(&names);
 }
 
+/* Its place is the fifth word of a line. */
+static int is_mount(const char *dir)
+{
+    char *text = NULL, *save = NULL, place[PATH_MAX];
+    size_t len = 0;
+    int yes = 0;
+
+    if (hb_file_read("/proc/self/mountinfo", MOUNTS_MAX_BYTES, &text, &len,
+                     NULL) < 0) {
+        return 0;
+    }
+    for (char *line = strtok_r(text, "\n", &save); line && !yes;
+         line = strtok_r(NULL, "\n", &save)) {
+        yes = sscanf(line, "%*s %*s %*s %*s %4095s", place) == 1
+            && hb_streq(place, dir);
+    }
+    free(text);
+    return yes;
+}
+
+/* As a Secret that is mounted to /root/.ssh is to whoever is not root. */
+static int is_closed_mount(const char *dir, struct hpcboot_error *err)
+{
+    if (access(dir, R_OK | X_OK) == 0 || errno != EACCES || !is_mount(dir)) {
+        return 0;
+    }
+    hb_fail(err, HPCBOOT_ERR_AUTH, "the volume at %s is out of reach for uid "
+            "%u (it or a folder above it is closed): mount it to an open "
+            "place, as /home/mpiuser/.ssh (sshAuthMountPath of an MPIJob)",
+            dir, (unsigned)geteuid());
+    return 1;
+}
+
 int hb_key_is_closed(const char *dir, struct hpcboot_error *err)
 {
     struct hb_strv names;
     struct stat st;
-    int closed = 0;
+    int closed = is_closed_mount(dir, err);
 
     list_files(dir, &names);
     for (size_t i = 0; i < names.n && !closed; i++) {

@@ -48,7 +48,8 @@ void hb_key_text_free(char *pem);
 #define HB_KEYS_PER_DIR 32
 void hb_key_find(const char *dir, struct hb_strv *paths_out);
 /* 1, and in words which: a file is there that may be a private key, and that
- * its mode closes to this user. Without one *err is left as it is. */
+ * its mode closes to this user; or `dir` is a mounted volume that this user
+ * cannot look into. Otherwise *err is left as it is. */
 int hb_key_is_closed(const char *dir, struct hpcboot_error *err);
 
 #endif

@@ -403,3 +403,26 @@ END
     says 'fsGroup'
     says '^note: uid 4321 has no passwd entry'
 }
+
+# As a Secret that is mounted to /root/.ssh, for a user who is not root.
+@test "keys: a volume that this user cannot reach is told from none" {
+    need_root
+    need setpriv
+    chmod a+rX "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
+    new_key k -t ed25519
+    mkdir -m 700 shut
+    mkdir -p shut/home/.ssh
+    reaches_nothing() { # MOUNTS
+        run unshare --mount bash -c "$1 true;"' HOME=$PWD/shut/home exec \
+            setpriv --reuid 4321 --regid 4321 --clear-groups "$0" keys' \
+            "$HB_BUILDDIR/hpcboot"
+        [[ $output != *denied*mount* ]] || skip 'nothing can be mounted here'
+        ended_with 1
+    }
+    reaches_nothing 'mount -t tmpfs secret shut/home/.ssh && cp k shut/home/.ssh &&'
+    says '^error: the volume at .*/shut/home/.ssh is out of reach for uid 4321'
+    says 'sshAuthMountPath'
+    reaches_nothing ''
+    says '^error: there is no private key in .*: mount the gang'
+    says_not 'out of reach'
+}

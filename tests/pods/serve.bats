@@ -681,6 +681,25 @@ while os.path.exists(sys.argv[1]):
     says "does not prove that it holds a key of ours: $closed"
 }
 
+# As one that is mounted to /root/.ssh is, for who is not root.
+@test "a key in a volume that this user cannot reach is told" {
+    need setpriv
+    as_stranger() { # POD COMMAND...
+        pod "$1" unshare -m timeout -s KILL "$HB_LIMIT" bash -c '
+            mkdir -p -m 700 /run/shut && mkdir -p /run/shut/home/.ssh &&
+            mount --bind /root/.ssh /run/shut/home/.ssh && cd / &&
+            HOME=/run/shut/home exec setpriv --reuid 54321 --regid 54321 \
+                --clear-groups "$@"' - "${@:2}"
+    }
+    local words='the volume at /run/shut/home/.ssh is out of reach for uid 54321'
+    run as_stranger 1 "$hpcbootd" serve --port 2001
+    ended_with 2
+    says "^hpcbootd: warning: $words"
+    run as_stranger 0 "$hbrun" -H pod-1 hostname
+    ended_with 75
+    says "pod-1: the host key is not known: .*$words"
+}
+
 # As Volcano restarts one pod of a job: a new Secret for the new pod, the old
 # one in those that stay.
 @test "the mounted key is made anew while a job gathers: hosts it has, stay" {

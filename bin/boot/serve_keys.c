@@ -15,6 +15,7 @@
 
 #include "bin/boot/serve_impl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -474,13 +475,14 @@ static int is_due(struct attempt *last, const struct hb_serve_keys *keys,
     return 1;
 }
 
-static void tell(struct attempt *last, const char *what, const char *why)
+static void tell(struct attempt *last, int level, const char *what,
+                 const char *why)
 {
     if (last->words && hb_streq(last->words, why)
         && last->at_ms - last->told_ms < TELL_EVERY_MS) {
         return;
     }
-    hb_log(HB_WARN, "%s: %s", what, why);
+    hb_log(level, "%s: %s", what, why);
     free(last->words);
     last->words = hb_xstrdup(why);
     last->told_ms = last->at_ms;
@@ -505,8 +507,8 @@ static void refresh_authorized(struct hb_serve_keys *keys)
         (void)hb_fail(&err, HPCBOOT_ERR_NOT_FOUND, "no key in %s", fresh.path);
     }
     if (err.code < 0) {
-        tell(&keys->others_failed, "the keys that may log in have changed and "
-             "cannot be used, those read before stay", err.text);
+        tell(&keys->others_failed, HB_WARN, "the keys that may log in have "
+             "changed and cannot be used, those read before stay", err.text);
         destroy_authorized(&fresh);
         return;
     }
@@ -531,24 +533,36 @@ static int has_no_key(const struct hb_serve_keys *keys)
     return rc == HPCBOOT_ERR_PARSE;
 }
 
+/* As where a Secret has its key by another name now. What no Secret is mounted
+ * to may be under somebody's hands, and what was read of it stays. */
+static int has_left_its_mount(const struct hb_serve_keys *keys)
+{
+    const char *path = keys->set.path, *end = path ? strrchr(path, '/') : NULL;
+    char *dir = end ? hb_xstrndup(path, (size_t)(end - path)) : NULL;
+    int gone = dir && access(path, F_OK) < 0 && errno == ENOENT
+        && hb_is_mount_of_secret(dir);
+
+    free(dir);
+    return gone;
+}
+
 void hb_serve_keys_refresh(struct hb_serve_keys *keys)
 {
     struct key_set fresh = {0};
     struct hpcboot_error err = {0};
-    struct stat st;
+    struct stat st = {0};
+    int gone = has_left_its_mount(keys), level = gone ? HB_DEBUG : HB_WARN;
 
     refresh_authorized(keys);
-    if (!has_changed(keys->set.path, &keys->set.stat, &st)
+    if ((!gone && !has_changed(keys->set.path, &keys->set.stat, &st))
         || !is_due(&keys->own_failed, keys, &st)) {
         return;
     }
     if (make_set(&fresh, keys->config, keys->set.path,
-                 keys->own_failed.words ? HB_DEBUG : HB_WARN, &err) < 0) {
-        if (has_no_key(keys)) {
-            keys->set.stat = st;
-        }
-        tell(&keys->own_failed, "the key has changed and cannot be used, the "
-             "one read before stays", err.text);
+                 keys->own_failed.words ? HB_DEBUG : level, &err) < 0) {
+        keys->set.stat = !gone && has_no_key(keys) ? st : keys->set.stat;
+        tell(&keys->own_failed, level, "the key has changed and cannot be "
+             "used, the one read before stays", err.text);
         return;
     }
     forget(&keys->own_failed);

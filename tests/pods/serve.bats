@@ -502,6 +502,31 @@ while os.path.exists(sys.argv[1]):
     rm "$F/new" "$F/new.pub"
 }
 
+# As kubelet does it: a new folder, the link to it, links in and out of it.
+@test "a Secret that has its key by another name now" {
+    pod 1 bash -c 'mkdir -p /run/s/..1 && cd /run/s && ln -s ..1 ..data &&
+        cp /root/.ssh/id_ed25519 ..1/id_rsa && ln -s ..data/id_rsa id_rsa'
+    serve_more 1 --port 2017 --key /run/s
+    run pod_hb --port 2017 -H pod-1 true
+    ended_with 0
+    rm -f "$F/renamed" "$F/renamed.pub"
+    ssh-keygen -q -t ecdsa -m PEM -N '' -f "$F/renamed"
+    pod 1 bash -c 'cd /run/s && mkdir ..2 && ln -s ..2 ..next &&
+        mv -T ..next ..data && rm -r ..1'
+    # Nothing is there: what was read stays.
+    run pod_hb --port 2017 -H pod-1 true
+    ended_with 0
+    pod 1 bash -c 'cd /run/s && cp "$0" ..2/ssh-privatekey && rm id_rsa &&
+        ln -s ..data/ssh-privatekey ssh-privatekey' "$F/renamed"
+    logs_in() {
+        pod_hb --port 2017 --identity "$F/renamed" -H pod-1 true 2> /dev/null
+    }
+    wait_until logs_in
+    run pod_hb --port 2017 -H pod-1 true
+    ended_with 75
+    rm "$F/renamed" "$F/renamed.pub"
+}
+
 @test "keys of every kind and encoding let in" {
     local form
     pod 1 bash -c 'mkdir -p /run/k && cp /root/.ssh/id_ed25519 /run/k/key'

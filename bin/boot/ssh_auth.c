@@ -56,6 +56,7 @@ struct hb_ssh_auth {
     size_t next;            /* of keys */
     struct hb_str refused;  /* what was offered in vain */
     int was_refused;        /* the host has refused a key and stayed */
+    int was_accepted;       /* it has taken one, and wants another */
     struct hb_str unusable; /* files and why */
 };
 
@@ -389,6 +390,11 @@ static int ask_service(struct hb_ssh_auth *auth, ssh_session session)
                         : rc == SSH_AGAIN ? SSH_AUTH_AGAIN : SSH_AUTH_ERROR;
 }
 
+static int takes_keys(ssh_session session)
+{
+    return (ssh_userauth_list(session, NULL) & SSH_AUTH_METHOD_PUBLICKEY) != 0;
+}
+
 static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
 {
     size_t max = auth->agent && auth->phase == PHASE_KEYS ? OFFERS_WITH_AGENT
@@ -399,8 +405,13 @@ static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
         rc = unless_gone(session, ssh_userauth_publickey(
             session, NULL, auth->keys[auth->next]));
         if (rc == SSH_AUTH_AGAIN || rc == SSH_AUTH_SUCCESS
-            || rc == SSH_AUTH_PARTIAL) {
+            || (rc == SSH_AUTH_PARTIAL && !takes_keys(session))) {
             return rc;
+        }
+        if (rc == SSH_AUTH_PARTIAL) {
+            auth->was_accepted = 1;
+            auth->next++;
+            continue;
         }
         note_refused(auth, auth->paths[auth->next]);
         auth->next++;
@@ -490,8 +501,19 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
  * say what they would take. */
 static int ask_nothing(struct hb_ssh_auth *auth, ssh_session session)
 {
-    return auth->refused.len ? SSH_AUTH_DENIED
-                             : ssh_userauth_none(session, NULL);
+    return auth->refused.len || auth->was_accepted
+        ? SSH_AUTH_DENIED : ssh_userauth_none(session, NULL);
+}
+
+/* AuthenticationMethods of its sshd has more than one. */
+static int wants_more(const struct hb_ssh_auth *auth, const char *host,
+                      struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_AUTH, "%s: the key of %s is accepted, but "
+                   "the host wants a second %s", host, auth->settings->user,
+                   auth->was_accepted ? "key as well, and takes none of the "
+                   "others that are here"
+                   : "proof, which a launcher cannot give");
 }
 
 int hb_ssh_auth_step(struct hb_ssh_auth *auth, ssh_session session,
@@ -516,14 +538,12 @@ int hb_ssh_auth_step(struct hb_ssh_auth *auth, ssh_session session,
             return 0;
         }
         if (rc == SSH_AUTH_PARTIAL) {
-            return hb_fail(err, HPCBOOT_ERR_AUTH,
-                           "%s: the key of %s is accepted, but the host wants "
-                           "a second proof, which a launcher cannot give",
-                           host, auth->settings->user);
+            return wants_more(auth, host, err);
         }
         if (rc == SSH_AUTH_ERROR) {
             return broken(auth, session, host, err);
         }
     }
-    return give_up(auth, session, host, err);
+    return auth->was_accepted ? wants_more(auth, host, err)
+                              : give_up(auth, session, host, err);
 }

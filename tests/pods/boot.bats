@@ -639,6 +639,23 @@ by_authority() {
     says '^echoed'
 }
 
+@test "a host that wants two keys gets two" {
+    cat "$F/keys/me.pub" "$F/keys/other.pub" > both
+    server_up two 'AuthenticationMethods publickey,publickey' \
+        "AuthorizedKeysFile $PWD/both"
+    known two && cp "$F/known_hosts" "$HOME/.ssh/"
+    run -0 drive two
+    says '^failed authenticate: .*is accepted, but the host wants a second key'
+    cp "$F/keys/other" "$HOME/.ssh/id_rsa"
+    run -0 drive two --echo 10
+    says '^echoed'
+    server_up more 'AuthenticationMethods publickey,password' \
+        'PasswordAuthentication yes'
+    known more && cp "$F/known_hosts" "$HOME/.ssh/"
+    run -0 drive more
+    says '^failed authenticate: .*wants a second proof, which a launcher cannot'
+}
+
 @test "a host that hangs up over keys is not waited for" {
     local n i
     for i in 1 2 3 4; do

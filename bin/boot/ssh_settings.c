@@ -107,8 +107,8 @@ static char *file_of(const struct maker *m, const char *keyword,
     if (!path) {
         hb_fail(err, HPCBOOT_ERR_USAGE,
                 "%s: %s \"%.160s\" of ssh_config has a %% letter that is not "
-                "known here, or a variable that is not set; try --launch-with "
-                "ssh", m->target->host, keyword, said);
+                "known here, or a variable or a user that is not there; try "
+                "--launch-with ssh", m->target->host, keyword, said);
     }
     return path;
 }

@@ -85,8 +85,8 @@ struct hb_ssh_tokens {
     int port;               /* %p */
 };
 /* free() the result; NULL: a letter is not known, or has no value. When `file`
- * is set a ~ in front is replaced, and ${NAME} by the environment's variable,
- * which has to be there. */
+ * is set a ~ or ~USER in front is replaced, and ${NAME} by the environment's
+ * variable; user and variable have to be there. */
 char *hb_ssh_expand(const char *text, const struct hb_ssh_tokens *t, int file);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* The % letters and variables of ssh_config. A letter that has no value here
- * is never put in as nothing: what it stands for may name a file of keys. */
+/* The % letters, variables and homes of ssh_config. What has no value here is
+ * never put in as nothing: what it stands for may name a file of keys. */
 #include "config.h"
 
 #include "lib/trust/sshconfig.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,14 +67,32 @@ static int put_value(const char **p, const struct hb_ssh_tokens *t,
     return value != NULL;
 }
 
+/* The home that "~/" or "~name/" at *p stands for; *p is then behind it. NULL:
+ * there is none. */
+static const char *take_home(const char **p, const struct hb_ssh_tokens *t)
+{
+    size_t len = strcspn(*p + 1, "/");
+    char *name = hb_xstrndup(*p + 1, len);
+    const struct passwd *pw = len > 0 ? getpwnam(name) : NULL;
+
+    free(name);
+    *p += 1 + len;
+    return len == 0 ? t->home : pw ? pw->pw_dir : NULL;
+}
+
 char *hb_ssh_expand(const char *text, const struct hb_ssh_tokens *t, int file)
 {
     struct hb_str out = HB_STR_INIT;
 
     hb_str_put(&out, "");
-    if (file && text[0] == '~' && text[1] == '/' && t->home) {
-        hb_str_put(&out, t->home);
-        text++;
+    if (file && text[0] == '~' && (text[1] != '/' || t->home)) {
+        const char *home = take_home(&text, t);
+
+        if (!home) {
+            hb_str_destroy(&out);
+            return NULL;
+        }
+        hb_str_put(&out, home);
     }
     for (; *text; text++) {
         if (*text != '%' && !(file && hb_starts_with(text, "${"))) {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +293,32 @@ static void variables_are_replaced_in_names_of_files(void **state)
     assert_null(hb_ssh_expand("${HB_TEST_DIR", &t, 1));
 }
 
+static void homes_of_users_are_found(void **state)
+{
+    const struct passwd *pw = getpwuid(0);
+    struct hb_ssh_tokens t = {.home = "/h"};
+    char *said, *wanted, *text;
+
+    if (pw == NULL) {
+        skip();
+    }
+    said = hb_xasprintf("~%s/.ssh/id", pw->pw_name);
+    wanted = hb_xasprintf("%s/.ssh/id", pw->pw_dir);
+    text = hb_ssh_expand(said, &t, 1);
+    assert_string_equal(text, wanted);
+    free(text);
+    text = hb_ssh_expand(said, &t, 0); /* the shell's */
+    assert_string_equal(text, said);
+    free(text);
+    free(said);
+    free(wanted);
+    assert_null(hb_ssh_expand("~no such user/id", &t, 1));
+    t.home = NULL;
+    text = hb_ssh_expand("~/id", &t, 1);
+    assert_string_equal(text, "~/id");
+    free(text);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -318,6 +345,7 @@ int main(void)
         T(files_include_files),
         T(letters_are_replaced),
         T(variables_are_replaced_in_names_of_files),
+        T(homes_of_users_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/str.h"
+#include "lib/trust/base64.h"
 #include "lib/trust/pattern.h"
 
 #define SSH_PORT 22
@@ -176,6 +178,28 @@ static int is_key(const struct scan *s, struct word type, struct word blob)
         && word_is(blob, s->query->key_blob);
 }
 
+/* A row of strings, the first of which is the type. Half a line, as a full disk
+ * leaves one, is no other key of the host. */
+static int is_whole(struct word type, struct word blob)
+{
+    unsigned char *bytes = hb_xmalloc(HB_BASE64_ROOM(blob.len));
+    long n = hb_base64_decode(blob.text, blob.len, bytes);
+    struct hb_bytes first;
+    struct hb_buf view;
+    int whole;
+
+    hb_buf_view(&view, bytes, n > 0 ? (size_t)n : 0);
+    first = hb_buf_get_blob(&view, view.len);
+    whole = first.len == type.len && hb_buf_left(&view) > 0
+        && memcmp(first.data, type.text, type.len) == 0;
+    while (!hb_buf_failed(&view) && hb_buf_left(&view) > 0) {
+        (void)hb_buf_get_blob(&view, view.len);
+    }
+    whole = whole && !hb_buf_failed(&view);
+    free(bytes);
+    return whole;
+}
+
 static void plain_line(struct scan *s, enum meets meets, struct word type,
                        struct word blob)
 {
@@ -184,11 +208,10 @@ static void plain_line(struct scan *s, enum meets meets, struct word type,
     add_type(known, meets, type);
     if (is_key(s, type, blob)) {
         note(&known->match, &s->here);
-    } else if (meets == MEETS_EXACT && s->query->key_type) {
-        note(word_is(type, s->query->key_type) ? &known->differs
-                                               : &known->other, &s->here);
-    } else if (s->query->key_type) {
-        note(&known->elsewhere, &s->here);
+    } else if (s->query->key_type && is_whole(type, blob)) {
+        note(meets != MEETS_EXACT ? &known->elsewhere
+             : word_is(type, s->query->key_type) ? &known->differs
+                                                 : &known->other, &s->here);
     }
 }
 

@@ -16,7 +16,11 @@
 #include "lib/trust/pattern.h"
 
 #define KEY "AAAAC3Nzmine"
-#define OTHER "AAAAC3Nzother"
+/* Whole ones, whose bits are of no matter. */
+#define OTHER "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8Q" \
+    "ERITFBUWFxgZGhscHR4f"
+#define OTHER_RSA "AAAAB3NzaC1yc2EAAAABAwAAACAAyMjIyMjIyMjIyMjIyMjI" \
+    "yMjIyMjIyMjIyMjIyMjIyA=="
 #define HASHED "|1|ADpHkJJ5gjJ6FhT4yQ391LFGKpE=|qna15fJ2qtYVtOE5bkOhWqXuWhM="
 #define HASHED_2222 \
     "|1|5tM/0beHltEvfUAzIrSqE6FRpt0=|bPzXgMt6aRd6aSjE6tNCsokQebo="
@@ -71,7 +75,7 @@ static void one_of_several_keys_is_enough(void **state)
 
 static void another_type_is_told_apart(void **state)
 {
-    struct hb_known known = scan("node-1 ssh-rsa " OTHER "\n");
+    struct hb_known known = scan("node-1 ssh-rsa " OTHER_RSA "\n");
 
     assert_int_equal(known.differs.line, 0);
     assert_int_equal(known.other.line, 1);
@@ -124,7 +128,7 @@ static void a_name_with_its_port_says_which_types_there_are(void **state)
 {
     static const char plain[] = "node-1 ssh-ed25519 " KEY "\n";
     static const char both[] = "node-1 ssh-ed25519 " KEY "\n"
-        "[node-1]:2222 ssh-rsa " OTHER "\nnode-? ecdsa-sha2-nistp256 x\n";
+        "[node-1]:2222 ssh-rsa " OTHER_RSA "\nnode-? ecdsa-sha2-nistp256 x\n";
     struct hb_known known = scan_as("node-1", 2222, plain);
 
     assert_int_equal(known.n_types, 1);
@@ -155,6 +159,26 @@ static void broken_lines_say_nothing(void **state)
 
     assert_int_equal(known.match.line + known.differs.line + known.other.line
                      + known.revoked.line + known.authority.line, 0);
+}
+
+/* As a full disk leaves one, or two programs that add at a time. */
+static void half_a_line_is_no_other_key(void **state)
+{
+    static const char *const halves[] = {
+        "node-1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5\n",
+        "node-1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAB\n",
+        "node-1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAA\n",
+        "node-1 ssh-rsa " OTHER "\n",
+        "node-1 ssh-ed25519 " OTHER "=\n",
+        "node-1 ssh-rsa AAAAB3NzaC1yc2EAAAABAw==node-2 ssh-rsa\n",
+    };
+
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        struct hb_known known = scan(halves[i]);
+
+        assert_int_equal(known.differs.line, 0);
+        assert_int_equal(known.other.line, 0);
+    }
 }
 
 static void a_key_of_ssh_1_is_no_other_key(void **state)
@@ -194,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_name_with_its_port_says_which_types_there_are),
         cmocka_unit_test(without_a_key_only_types_are_gathered),
         cmocka_unit_test(broken_lines_say_nothing),
+        cmocka_unit_test(half_a_line_is_no_other_key),
         cmocka_unit_test(a_key_of_ssh_1_is_no_other_key),
         cmocka_unit_test(many_stars_take_no_long_time),
     };

@@ -291,6 +291,10 @@ static const char *advice(ssh_session session, const char *user)
 {
     int methods = ssh_userauth_list(session, NULL);
 
+    if (hb_ssh_is_serve(session)) {
+        return "hpcbootd serve is there, and its log says which key it lets "
+               "in: is that one mounted here (ssh-keygen -lf FILE)?";
+    }
     if (methods != 0 && !(methods & SSH_AUTH_METHOD_PUBLICKEY)) {
         return "its sshd takes no keys: see PubkeyAuthentication and "
                "AuthenticationMethods in sshd_config there";

@@ -144,6 +144,13 @@ serve_one_that_fails() {
 }
 
 # A use of what the server has freed shows in a build with --enable-asan.
+@test "who has another key is told where the right one is named" {
+    run pod_hb --identity "$F/stranger" -H pod-1 true
+    ended_with 75
+    says 'login as root refused .*hpcbootd serve is there, and its log says which'
+    says_not 'sshd|authorized_keys'
+}
+
 @test "a second session over the connection of an agent is refused" {
     serve_more 1 --port 2299
     run pod 0 timeout -s KILL "$HB_LIMIT" bash -c '

@@ -204,18 +204,45 @@ static void jump(int signo)
     siglongjmp(continued, signo);
 }
 
+static volatile sig_atomic_t of_a_key; /* the last SIGTSTP, and of no kill() */
+static void (*loops_handler)(int signo);
+
+static void note_key(int signo, siginfo_t *info, void *context)
+{
+    of_a_key = info->si_code == SI_KERNEL;
+    loops_handler(signo);
+}
+
+/* The loop's handler is not told where a signal comes from. */
+static void tell_keys_from_kill(void)
+{
+    struct sigaction act;
+
+    sigaction(SIGTSTP, NULL, &act);
+    loops_handler = act.sa_handler;
+    act.sa_sigaction = note_key;
+    act.sa_flags |= SA_SIGINFO;
+    sigaction(SIGTSTP, &act, NULL);
+}
+
 /* With SIGCONT held. To stop takes away one that is on its way, and nobody
- * would send another: one that comes before the system call jumps over it. */
+ * would send another: one that comes before the system call jumps over it.
+ * A key that is pressed where no shell could continue it, as behind ssh -t,
+ * must not stop it for ever: for SIGTSTP the kernel looks after that. */
 static void stop_self(void)
 {
-    struct sigaction act = {.sa_handler = jump}, before;
+    struct sigaction act = {.sa_handler = jump}, stop = {.sa_handler = SIG_DFL};
+    struct sigaction before, stop_before;
+    int signo = of_a_key ? SIGTSTP : SIGSTOP;
 
+    sigaction(SIGTSTP, &stop, &stop_before);
     sigaction(SIGCONT, &act, &before);
     if (sigsetjmp(continued, 1) == 0) {
         hold_cont(SIG_UNBLOCK);
-        kill(getpid(), SIGSTOP);
+        kill(getpid(), signo);
     }
     sigaction(SIGCONT, &before, NULL);
+    sigaction(SIGTSTP, &stop_before, NULL);
 }
 
 static void go_on(struct job *j)
@@ -393,6 +420,9 @@ static int watch_passed(struct job *j, struct hpcboot_error *err)
                            "cannot be caught, so it cannot be passed on; "
                            "leave it out", name);
         }
+    }
+    if ((set & HB_SIGNAL_BIT(SIGTSTP)) != 0) {
+        tell_keys_from_kill();
     }
     return 0;
 }

@@ -464,3 +464,14 @@ not_stopped() { ! stopped "$1"; }
     wait $launcher || true
     nothing_left
 }
+
+# As behind ssh -t and kubectl exec -t: whoever started the session is elsewhere.
+@test "a key that stops does not do so for ever where no shell could continue it" {
+    need python3
+    run timeout -s KILL "$HB_LIMIT" python3 "$fakes/terminal.py" '\x1a' \
+        "$hbrun" -n 1 sh -c 'trap "echo continued; exit 0" CONT; echo here
+            while :; do sleep 0.02; done'
+    ended_with 0
+    says '^continued$'
+    nothing_left
+}

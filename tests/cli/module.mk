@@ -12,7 +12,7 @@ EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/b
     tests/fakes/closes_fds.sh tests/fakes/slow_exit.c tests/fakes/nofork.c tests/fakes/background.py \
     tests/fakes/own_sockets.c tests/fakes/late_filter.c tests/fakes/late_reader.c \
     tests/fakes/lossy_link.py tests/fakes/slow_link.py tests/fakes/greedy_link.py tests/fakes/early_link.py %D%/apifortran.f90 \
-    tests/fakes/sshconfigs.py tests/fakes/no_event.c
+    tests/fakes/sshconfigs.py tests/fakes/no_event.c tests/fakes/terminal.py
 
 check_PROGRAMS += tests/cli/sshsays
 tests_cli_sshsays_SOURCES = tests/cli/sshsays.c bin/boot/ssh_settings.c \

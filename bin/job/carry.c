@@ -272,10 +272,13 @@ static void stdin_arm(struct job *j)
     }
 }
 
-/* Reading a terminal from the background would stop this process. */
+/* Reading a terminal from the background would stop this process. One that is
+ * not its own (-1), as behind su -c or setsid, stops nobody. */
 static int in_background(void)
 {
-    return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
+    pid_t front = isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1;
+
+    return front >= 0 && front != getpgrp();
 }
 
 /* Not by the event of stdin itself: a line that waits there for somebody else

@@ -660,3 +660,13 @@ END
     ended_with 0
     says 'here'
 }
+
+# As with su -c, setsid, and consoles of containers.
+@test "a terminal on stdin that is not that of hbrun's session is read" {
+    need python3
+    run timeout -s KILL "$HB_LIMIT" python3 "$fakes/terminal.py" \
+        --not-its-own 'typed\n\x04' \
+        "$hbrun" -n 1 sh -c 'echo here; cat'
+    ended_with 0
+    says '^typed$'
+}

@@ -111,6 +111,7 @@ struct hb_scan {
     char *map_by_as;      /* the option that --map-by was typed as; NULL */
     char *ranks_as;       /* what --np of the segment was typed as; NULL */
     int hostfile_typed;   /* the hostfile is of the command line */
+    int nocopy_of_dir;    /* not --output-copy, but DIR:nocopy has said it */
     int in_segment;       /* `app` is a segment of the command line */
     int in_file;          /* words come from a file: no further files */
     int dialect_given;    /* HB_DIALECT_HINTED, HB_DIALECT_SAID, or 0 */

@@ -47,7 +47,7 @@ HB_SETTER(tag_short)
 static int dir_word(struct hb_scan *s, const char *word)
 {
     if (!strcasecmp(word, "nocopy")) {
-        s->o->output_dir_only = 1;
+        s->o->output_dir_only = s->nocopy_of_dir = 1;
     } else if (!strcasecmp(word, "nojobid")) {
         s->o->output_dir_no_job = 1;
     } else if (strcasecmp(word, "copy") && strcasecmp(word, "pattern")) {
@@ -75,12 +75,23 @@ static int dir_words(struct hb_scan *s, const char *list)
     return known == n ? 1 : known + near > 0 ? -1 : 0;
 }
 
+/* What was said behind an earlier name goes with it. */
+static void forget_dir_words(struct hb_scan *s)
+{
+    if (s->nocopy_of_dir) {
+        s->o->output_dir_only = s->nocopy_of_dir = 0;
+    }
+    s->o->output_dir_no_job = 0;
+}
+
 /* "DIR" or "DIR:nocopy,nojobid"; a name may hold ':' otherwise. */
 HB_SETTER(output_dir)
 {
     char *dir = hb_xstrdup(values[0]), *colon = strrchr(dir, ':');
-    int words = colon != NULL ? dir_words(s, colon + 1) : 0;
+    int words;
 
+    forget_dir_words(s);
+    words = colon != NULL ? dir_words(s, colon + 1) : 0;
     if (words > 0) {
         *colon = '\0';
     }
@@ -104,6 +115,7 @@ HB_SETTER(output_copy)
         return hb_opt_bad(s, err, "\"%s\" is neither yes nor no", values[0]);
     }
     s->o->output_dir_only = !on;
+    s->nocopy_of_dir = 0;
     return 0;
 }
 

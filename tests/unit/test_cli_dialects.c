@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* Hydra's and srun's command lines, and how the dialect is told. */
+/* Hydra's and srun's command lines, what Open MPI alone says in words of its
+ * own, and how the dialect is told. */
 #include "config.h"
 
 #include "tests/unit/cli_parse.h"
@@ -216,6 +217,26 @@ static void srun_times(void **state)
                              "\"1:2:3:4\"");
 }
 
+static void words_behind_a_folder_go_with_it(void **state)
+{
+    struct parsed p;
+    struct hb_options *o =
+        good(&p, "mpirun --output-filename a:nocopy,nojobid "
+                 "--output-filename b a");
+
+    assert_string_equal(o->output_dir, "b");
+    assert_int_equal(o->output_dir_only, 0);
+    assert_int_equal(o->output_dir_no_job, 0);
+    parsed_free(&p);
+    o = good(&p, "mpirun --output-copy=no --output-filename b a");
+    assert_int_equal(o->output_dir_only, 1);
+    parsed_free(&p);
+    o = good(&p, "mpirun --output-filename a:nocopy --output-copy=no "
+                 "--output-filename b a");
+    assert_int_equal(o->output_dir_only, 1);
+    parsed_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +251,7 @@ int main(void)
         cmocka_unit_test(srun_environment),
         cmocka_unit_test(srun_file_names),
         cmocka_unit_test(srun_times),
+        cmocka_unit_test(words_behind_a_folder_go_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,7 @@ static const struct directive runtime_directives[] = {
     {"recover", "keep-going", "yes"},
     {"timeout", "timeout", NULL},
     {"merge-stderr-stdout", "merge-stderr-to-stdout", "yes"},
+    {"fwd-environment", NULL, NULL},
     {"forward-environment", NULL, NULL},
     {"error-nonzero-status", NULL, NULL},
     {"notifyerrors", NULL, NULL},
@@ -254,7 +255,8 @@ static const struct directive runtime_directives[] = {
     {"stop-on-exec", NULL, NULL},
     {"stop-in-init", NULL, NULL},
     {"stop-in-app", NULL, NULL},
-    {"aggregate-help", NULL, NULL},
+    {"aggregate-help-messages", NULL, NULL},
+    {"report-child-jobs-separately", NULL, NULL},
     {"report-state-on-timeout", NULL, NULL},
     {"get-stack-traces", NULL, NULL},
     {"abort-nonzero-status", NULL, NULL},
@@ -312,6 +314,33 @@ static int unknown_directive(struct hb_scan *s, const struct directive *table,
     return rc;
 }
 
+static int mean_the_same(const struct directive *a, const struct directive *b)
+{
+    return hb_streq(a->key, b->key) && hb_streq(a->text, b->text);
+}
+
+/* By its name, or by a beginning of it that can mean nothing else; NULL. */
+static const struct directive *find_directive(const struct directive *table,
+                                              size_t n, const char *word)
+{
+    const struct directive *begun = NULL;
+    int n_meanings = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct directive *d = &table[i];
+
+        if (!strcasecmp(word, d->name)) {
+            return d;
+        }
+        if (!strncasecmp(word, d->name, strlen(word)) &&
+            (begun == NULL || !mean_the_same(begun, d))) {
+            begun = d;
+            n_meanings++;
+        }
+    }
+    return n_meanings == 1 ? begun : NULL;
+}
+
 static int directives(struct hb_scan *s, const struct directive *table,
                       size_t n, const char *list, struct hpcboot_error *err)
 {
@@ -319,19 +348,17 @@ static int directives(struct hb_scan *s, const struct directive *table,
     int rc = 0;
 
     while (rc == 0 && (word = strsep(&p, ",:"))) {
+        const struct directive *d;
         char *eq = strchr(word, '=');
-        size_t i = 0;
 
         if (eq) {
             *eq++ = '\0';
         }
-        while (i < n && strcasecmp(word, table[i].name)) {
-            i++;
-        }
-        if (word[0] && i == n) {
+        d = find_directive(table, n, word);
+        if (word[0] && !d) {
             rc = unknown_directive(s, table, n, word, err);
         } else if (word[0]) {
-            rc = apply_directive(s, &table[i], eq, err);
+            rc = apply_directive(s, d, eq, err);
         }
     }
     free(copy);

@@ -237,6 +237,29 @@ static void words_behind_a_folder_go_with_it(void **state)
     parsed_free(&p);
 }
 
+static void directives_may_be_cut_short(void **state)
+{
+    struct parsed p;
+    struct hb_options *o =
+        good(&p, "mpirun --output merge-stderr,Time,TAG-D --display all,bind "
+                 "--rtos donot,timeo=5,fwd-environment=1 a");
+
+    assert_int_equal(o->merge_stderr, 1);
+    assert_int_equal(o->timestamp_output, 1);
+    assert_int_equal(o->tag_output, HB_TAG_OPENMPI);
+    assert_int_equal(o->explain, 1);
+    assert_int_equal(o->report_bindings, 1);
+    assert_int_equal(o->dry_run, 1);
+    assert_int_equal(o->timeout_ms, 5000);
+    parsed_free(&p);
+    o = good(&p, "mpirun --output tag a");
+    assert_int_equal(o->tag_output, HB_TAG_OPENMPI);
+    parsed_free(&p);
+    parse(&p, "mpirun --output t a");
+    assert_non_null(strstr(p.err.text, "\"t\" is not one of tag, "));
+    parsed_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +275,7 @@ int main(void)
         cmocka_unit_test(srun_file_names),
         cmocka_unit_test(srun_times),
         cmocka_unit_test(words_behind_a_folder_go_with_it),
+        cmocka_unit_test(directives_may_be_cut_short),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,58 +81,50 @@ HB_SETTER(export)
     return add_export(s, hb_opt_rules(s), values[0], err);
 }
 
-/* NAME=VALUE with a rule's letter; VALUE must be there. */
-static int add_pair(struct hb_scan *s, char letter, const char *text,
-                    struct hpcboot_error *err)
+HB_SETTER(set_env)
 {
     const char *eq;
-    int rc = name_of(s, text, &eq, err);
+    int rc = name_of(s, values[0], &eq, err);
 
     if (rc < 0) {
         return rc;
     }
     if (!eq) {
-        return hb_opt_bad(s, err, "\"%s\" needs NAME=VALUE", text);
+        return hb_opt_bad(s, err, "\"%s\" needs NAME=VALUE", values[0]);
     }
-    hb_strv_pushf(hb_opt_rules(s), "%c%s", letter, text);
+    hb_strv_pushf(hb_opt_rules(s), "+%s", values[0]);
     return 0;
 }
 
-HB_SETTER(set_env)
+/* Open MPI 5 has NAME[c] VALUE, c being the separator; only ':' is served. */
+static int add_joined(struct hb_scan *s, char letter,
+                      const char *const *values, struct hpcboot_error *err)
 {
-    return add_pair(s, '+', values[0], err);
-}
+    size_t len = strcspn(values[0], "[");
+    const char *eq;
+    int rc = name_of(s, values[0], &eq, err);
 
-/* Open MPI 5 lets a separator stand as NAME[c]=VALUE; only ':' is served. */
-static int add_joined(struct hb_scan *s, char letter, const char *text,
-                      struct hpcboot_error *err)
-{
-    const char *open = strchr(text, '[');
-    const char *eq = strchr(text, '=');
-    char *plain;
-    int rc;
-
-    if (!open || !eq || open > eq) {
-        return add_pair(s, letter, text, err);
+    if (rc < 0) {
+        return rc;
     }
-    if (strncmp(open, "[:]=", 4)) {
-        return hb_opt_bad(s, err, "\"%s\": the separator can only be ':'",
-                          text);
+    if (len == 0 ||
+        (values[0][len] != '\0' && !hb_streq(values[0] + len, "[:]"))) {
+        return hb_opt_bad(s, err, "\"%s\" is neither NAME nor NAME[:]; the "
+                          "separator can only be ':'", values[0]);
     }
-    plain = hb_xasprintf("%.*s%s", (int)(open - text), text, eq);
-    rc = add_pair(s, letter, plain, err);
-    free(plain);
-    return rc;
+    hb_strv_pushf(hb_opt_rules(s), "%c%.*s=%s", letter, (int)len, values[0],
+                  values[1]);
+    return 0;
 }
 
 HB_SETTER(prepend_env)
 {
-    return add_joined(s, '<', values[0], err);
+    return add_joined(s, '<', values, err);
 }
 
 HB_SETTER(append_env)
 {
-    return add_joined(s, '>', values[0], err);
+    return add_joined(s, '>', values, err);
 }
 
 HB_SETTER(unset_env)

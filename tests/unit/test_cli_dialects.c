@@ -260,6 +260,22 @@ static void directives_may_be_cut_short(void **state)
     parsed_free(&p);
 }
 
+static void name_and_value_are_joined_in_either_form(void **state)
+{
+    struct parsed p;
+    struct hb_options *o =
+        good(&p, "mpirun --prepend-env L[:] /a --append-env L[:]=/b "
+                 "--prepend-env L=[c] a");
+
+    assert_list(&o->apps[0].env_rules, "<L=/a|>L=/b|<L=[c]");
+    assert_list(&o->apps[0].argv, "a");
+    parsed_free(&p);
+    bad("mpirun --append-env L[;] /a a", "--append-env: \"L[;]\" is neither "
+        "NAME nor NAME[:]; the separator can only be ':'");
+    bad("mpirun --append-env [:] /a a", "--append-env: \"[:]\" is neither "
+        "NAME nor NAME[:]; the separator can only be ':'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +292,7 @@ int main(void)
         cmocka_unit_test(srun_times),
         cmocka_unit_test(words_behind_a_folder_go_with_it),
         cmocka_unit_test(directives_may_be_cut_short),
+        cmocka_unit_test(name_and_value_are_joined_in_either_form),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

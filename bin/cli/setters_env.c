@@ -276,6 +276,27 @@ HB_SETTER(gmca)
     return rc < 0 ? rc : 0;
 }
 
+/* Both may be asked for; the parameter then names both moments. */
+HB_SETTER(display_comm)
+{
+    static const char rule[] = "+OMPI_MCA_ompi_display_comm=";
+    const char *at = strstr(s->spelling, "finalize") ? "mpi_finalize"
+                                                     : "mpi_init";
+    struct hb_strv *rules = hb_opt_rules(s);
+    int on = values[0] ? hb_opt_bool(values[0]) : 1, before = 0;
+
+    for (size_t i = 0; i < rules->n; i++) {
+        before |= hb_starts_with(rules->v[i], rule) &&
+                  !strstr(rules->v[i], at);
+    }
+    if (on > 0) {
+        hb_strv_pushf(rules, "%s%s", rule,
+                      before ? "mpi_init,mpi_finalize" : at);
+    }
+    return on < 0 ? hb_opt_bad(s, err, "\"%s\" is neither yes nor no",
+                               values[0]) : 0;
+}
+
 HB_SETTER(pmixmca)
 {
     return add_parameter(s, hb_opt_rules(s), "PMIX_MCA_", values, err);

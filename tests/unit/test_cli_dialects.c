@@ -217,24 +217,45 @@ static void srun_times(void **state)
                              "\"1:2:3:4\"");
 }
 
-static void words_behind_a_folder_go_with_it(void **state)
+/* Of the lists that mpirun 4.1 and 5.0 print. */
+static void every_option_of_mpirun_is_known(void **state)
 {
     struct parsed p;
     struct hb_options *o =
-        good(&p, "mpirun --output-filename a:nocopy,nojobid "
-                 "--output-filename b a");
+        good(&p, "mpirun --display-devel-allocation --fwd-mpirun-port "
+                 "--enable-instant-on-support --debugger gdb -xml-file f "
+                 "--daemonize --set-sid --uniform-nodes --no-app-prefix "
+                 "--keepalive f --pmix-prefix d --app-pmix-prefix d "
+                 "--initial-errhandler mpi_errors_return a");
 
-    assert_string_equal(o->output_dir, "b");
-    assert_int_equal(o->output_dir_only, 0);
-    assert_int_equal(o->output_dir_no_job, 0);
+    assert_int_equal(o->explain, 1);
+    assert_int_equal(o->warnings.n, 12);
     parsed_free(&p);
-    o = good(&p, "mpirun --output-copy=no --output-filename b a");
-    assert_int_equal(o->output_dir_only, 1);
+    bad("mpirun --stop-in-init 0 a", "--stop-in-init is not supported: start "
+        "the debugger as the program instead");
+    o = good(&p, "mpirun --display-comm a");
+    assert_list(&o->apps[0].env_rules, "+OMPI_MCA_ompi_display_comm=mpi_init");
     parsed_free(&p);
-    o = good(&p, "mpirun --output-filename a:nocopy --output-copy=no "
-                 "--output-filename b a");
-    assert_int_equal(o->output_dir_only, 1);
+    o = good(&p, "mpirun --display-comm-finalize --display-comm=no a");
+    assert_list(&o->apps[0].env_rules,
+                "+OMPI_MCA_ompi_display_comm=mpi_finalize");
     parsed_free(&p);
+    o = good(&p, "mpirun --display-comm-finalize --display-comm a");
+    assert_string_equal(o->apps[0].env_rules.v[1],
+                        "+OMPI_MCA_ompi_display_comm=mpi_init,mpi_finalize");
+    parsed_free(&p);
+}
+
+static void every_option_of_srun_is_known(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "srun --hold --x11 --x11=first "
+                                    "--gres-flags=enforce-binding a");
+
+    assert_int_equal(o->warnings.n, 2);
+    parsed_free(&p);
+    bad("srun --bcast-exclude=none a",
+        "--bcast-exclude is not supported: use --preload-binary");
 }
 
 static void directives_may_be_cut_short(void **state)
@@ -276,6 +297,26 @@ static void name_and_value_are_joined_in_either_form(void **state)
         "NAME nor NAME[:]; the separator can only be ':'");
 }
 
+static void words_behind_a_folder_go_with_it(void **state)
+{
+    struct parsed p;
+    struct hb_options *o =
+        good(&p, "mpirun --output-filename a:nocopy,nojobid "
+                 "--output-filename b a");
+
+    assert_string_equal(o->output_dir, "b");
+    assert_int_equal(o->output_dir_only, 0);
+    assert_int_equal(o->output_dir_no_job, 0);
+    parsed_free(&p);
+    o = good(&p, "mpirun --output-copy=no --output-filename b a");
+    assert_int_equal(o->output_dir_only, 1);
+    parsed_free(&p);
+    o = good(&p, "mpirun --output-filename a:nocopy --output-copy=no "
+                 "--output-filename b a");
+    assert_int_equal(o->output_dir_only, 1);
+    parsed_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,9 +331,11 @@ int main(void)
         cmocka_unit_test(srun_environment),
         cmocka_unit_test(srun_file_names),
         cmocka_unit_test(srun_times),
-        cmocka_unit_test(words_behind_a_folder_go_with_it),
+        cmocka_unit_test(every_option_of_mpirun_is_known),
+        cmocka_unit_test(every_option_of_srun_is_known),
         cmocka_unit_test(directives_may_be_cut_short),
         cmocka_unit_test(name_and_value_are_joined_in_either_form),
+        cmocka_unit_test(words_behind_a_folder_go_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,6 @@
 
 #include "bin/job/job.h"
 
-#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,32 +70,6 @@ static void make_names(struct job *j)
                  unique);
     }
     hex(j->cookie, 16);
-}
-
-/* Nobody needs the one that the launcher has. */
-static int have_wdirs(const struct hb_options *o)
-{
-    size_t i = 0;
-
-    while (i < o->n_apps && o->apps[i].wdir != NULL &&
-           o->apps[i].wdir[0] == '/') {
-        i++;
-    }
-    return o->n_apps > 0 && i == o->n_apps;
-}
-
-static int make_wdir(struct job *j, struct hpcboot_error *err)
-{
-    char path[PATH_MAX];
-    const char *own = getcwd(path, sizeof path);
-
-    if (own == NULL && !have_wdirs(j->opt)) {
-        return hb_fail_errno(err, HPCBOOT_ERR_USAGE,
-                             "the working directory cannot be determined; "
-                             "go to another one and start from there");
-    }
-    j->wdir = hb_xstrdup(own != NULL ? own : "/");
-    return 0;
 }
 
 /* The agent of this very installation: beside hbrun in a build tree, else
@@ -207,7 +180,7 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
 
 static int plan(struct job *j, struct hpcboot_error *err)
 {
-    int rc = make_wdir(j, err);
+    int rc = job_wdir_make(j, err);
 
     if (rc == 0) {
         rc = check_files(j->opt, err);
@@ -528,6 +501,7 @@ int hb_job_run(struct hb_options *opt, char *const *env)
         hb_log(HB_ERROR, "%s", err.text);
         return HB_EXIT_INTERNAL;
     }
+    job_wdirs_complete(opt);
     status = live(opt, env, 0, ancestry, NULL);
     job_ancestry_close(ancestry, status);
     return status;

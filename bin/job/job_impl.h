@@ -337,6 +337,9 @@ int job_policy_read(struct job *j, struct hpcboot_error *err);
 void job_policy_destroy(struct job *j);
 void job_policy_slots(const struct job *j, struct hb_strv *out);
 
+/* wdir.c: hbrun's own, and whole paths for those that programs are given */
+int job_wdir_make(struct job *j, struct hpcboot_error *err);
+void job_wdirs_complete(struct hb_options *opt);
 /* survey.c: what hosts look like inside */
 int job_topo_known(struct job *j, struct hpcboot_error *err);
 int job_survey(struct job *j); /* 1: hosts were asked; job_begin comes again */

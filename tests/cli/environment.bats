@@ -102,6 +102,13 @@ setup() { common_setup; }
     says "^$BATS_TEST_TMPDIR/there$"
 }
 
+@test "a --wdir that is no whole path counts from the launcher's directory everywhere" {
+    mkdir there
+    run hb --launch-with 'env -C / sh -c %a' -H a --wdir there printenv PWD
+    ended_with 0
+    says "^$BATS_TEST_TMPDIR/there$"
+}
+
 @test "MPMD: programs of one world, each with its own ranks" {
     run hb -n 1 sh -c 'echo one $HPCBOOT_RANK/$HPCBOOT_SIZE' : \
         -n 2 -x COLOUR=green sh -c \

@@ -3,16 +3,41 @@
 
 /* The working directories of ranks: hbrun's own where nobody names one, and
  * what is named, which counts from there on every host. Hosts are told whole
- * paths: an agent may begin anywhere, as a login does in HOME. */
+ * paths: an agent may begin anywhere, as a login does in HOME.
+ *
+ * hbrun's own is named as its shell has it, through the links by which the user
+ * went there: where these lead may be another place on each host. */
 #include "config.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/job/job_impl.h"
 #include "lib/base/str.h"
+
+/* PWD, where that is what it names; or NULL. */
+static const char *named_by_shell(void)
+{
+    const char *name = getenv("PWD");
+    struct stat here, there;
+
+    return name != NULL && name[0] == '/' && strlen(name) < PATH_MAX &&
+           strstr(name, "/./") == NULL && strstr(name, "/../") == NULL &&
+           stat(".", &here) == 0 && stat(name, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino
+               ? name : NULL;
+}
+
+/* NULL: it cannot be told, and errno says why. */
+static const char *own_wdir(char path[PATH_MAX])
+{
+    const char *name = named_by_shell();
+
+    return name != NULL ? name : getcwd(path, PATH_MAX);
+}
 
 /* Nobody needs the one that the launcher has. */
 static int have_wdirs(const struct hb_options *o)
@@ -29,7 +54,7 @@ static int have_wdirs(const struct hb_options *o)
 int job_wdir_make(struct job *j, struct hpcboot_error *err)
 {
     char path[PATH_MAX];
-    const char *own = getcwd(path, sizeof path);
+    const char *own = own_wdir(path);
 
     if (own == NULL && !have_wdirs(j->opt)) {
         return hb_fail_errno(err, HPCBOOT_ERR_USAGE,
@@ -43,7 +68,7 @@ int job_wdir_make(struct job *j, struct hpcboot_error *err)
 void job_wdirs_complete(struct hb_options *opt)
 {
     char path[PATH_MAX];
-    const char *own = getcwd(path, sizeof path);
+    const char *own = own_wdir(path);
 
     for (uint32_t i = 0; own != NULL && i < opt->n_apps; i++) {
         char *named = opt->apps[i].wdir;

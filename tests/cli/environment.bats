@@ -102,6 +102,17 @@ setup() { common_setup; }
     says "^$BATS_TEST_TMPDIR/there$"
 }
 
+@test "ranks start in the launcher's directory by the name that its shell has for it" {
+    mkdir there
+    ln -s there link
+    cd link
+    run hb -n 1 printenv PWD
+    ended_with 0
+    says "^$BATS_TEST_TMPDIR/link$"
+    PWD=/ run hb -n 1 printenv PWD
+    says "^$BATS_TEST_TMPDIR/there$"
+}
+
 @test "a --wdir that is no whole path counts from the launcher's directory everywhere" {
     mkdir there
     run hb --launch-with 'env -C / sh -c %a' -H a --wdir there printenv PWD

@@ -64,6 +64,9 @@ void job_carry_disown(struct job *j, uint32_t node)
 
 static void output_failed(struct job *j, const struct hpcboot_error *err)
 {
+    if (j->output_lost.code == 0) {
+        j->output_lost = *err;
+    }
     job_fail(j, HB_CAUSE_OUTPUT,
              err->code == HPCBOOT_ERR_CLOSED ? EPIPE : err->sys_errno, "%s",
              err->text);

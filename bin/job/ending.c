@@ -535,6 +535,19 @@ static void tell_job_end(struct job *j)
     }
 }
 
+/* Where something else has failed before, which decides. Of a reader who has
+ * left it is no news. */
+static void tell_lost_output(const struct job *j)
+{
+    int code = j->output_lost.code;
+
+    if (code != 0 && code != HPCBOOT_ERR_CLOSED &&
+        j->verdict.kind != HB_CAUSE_OUTPUT &&
+        j->ended_by.kind != HB_CAUSE_OUTPUT) {
+        hb_log(HB_WARN, "output of ranks is lost: %s", j->output_lost.text);
+    }
+}
+
 static void speak_verdict(struct job *j)
 {
     if (j->verdict.kind == HB_CAUSE_NONE || job_ancestry_speaks(j)) {
@@ -555,6 +568,7 @@ void job_final_words(struct job *j)
         tell_exit_codes(j);
     }
     job_carry_tell_folded(j);
+    tell_lost_output(j);
     speak_verdict(j);
 }
 

@@ -302,6 +302,7 @@ struct job {
     unsigned n_probes, n_suspected;
     uint64_t tries;           /* to start an agent, of all hosts */
     uint64_t output_bytes[2]; /* of stdout and stderr */
+    struct hpcboot_error output_lost; /* why, the first time */
 };
 
 /* adopt.c: talking to a host, whose parent may be lost */

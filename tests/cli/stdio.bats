@@ -366,6 +366,20 @@ END
     nothing_left
 }
 
+@test "output that cannot be written is said where a rank has failed before" {
+    [ -e /dev/full ] || skip 'no /dev/full here'
+    # shellcheck disable=SC2016  # for the ranks
+    run bash -c '"$@" > /dev/full' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        --grace 10m -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
+                until [ -e ready ]; do sleep 0.02; done; exit 3
+            fi
+            trap "echo late; exit 0" TERM
+            touch ready; while :; do sleep 0.02; done'
+    ended_with 3
+    says 'warning: output of ranks is lost: .*No space left'
+    says 'error: rank 0 on .* exited with status 3'
+}
+
 # Its own words come first, and are lost as well.
 @test "output that cannot be written ends the job where hbrun has something to say" {
     [ -e /dev/full ] || skip 'no /dev/full here'

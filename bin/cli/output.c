@@ -78,6 +78,8 @@ static void open_files(struct hb_output *o)
     struct hb_rankfiles_config files = {.n_ranks = c->n_ranks,
                                         .job = c->job,
                                         .append = c->append,
+                                        .own = {c->own_files[0],
+                                                c->own_files[1]},
                                         .dir_no_job = c->dir_no_job};
 
     files.dir = c->dir = o->dir = copy_or_null(c->dir);

@@ -32,6 +32,7 @@ struct hb_output_config {
     int dir_only;           /* not on the terminal too (":nocopy") */
     int dir_no_job;         /* DIR/rank.R/... (":nojobid") */
     int append;             /* to files of an earlier life of the job */
+    const char *own_files[2]; /* that hbrun writes itself, borrowed; or NULL */
     const char *out_pattern, *err_pattern; /* instead of the terminal; %r is
                              * the rank, %% a '%'; or NULL */
     /* Bytes of a piece's data that need no memory any more: written, or lost

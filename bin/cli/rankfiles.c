@@ -179,9 +179,28 @@ static int check_open(int fd, const char *path, struct hpcboot_error *err)
                ? not_a_file(path, isatty(fd), err) : 0;
 }
 
-static int check_file(const struct stat *st, const char *path,
-                      struct hpcboot_error *err)
+static int is_own_file(const struct hb_rankfiles *f, const struct stat *st)
 {
+    struct stat own;
+
+    for (int i = 0; i < 2; i++) {
+        const char *name = f->config.own[i];
+
+        if (name != NULL && stat(name, &own) == 0 &&
+            own.st_dev == st->st_dev && own.st_ino == st->st_ino) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int check_file(const struct hb_rankfiles *f, const struct stat *st,
+                      const char *path, struct hpcboot_error *err)
+{
+    if (is_own_file(f, st)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "the output file %s is that of "
+                       "--events or --metrics, too; give another name", path);
+    }
     return hb_own_output(st) < 0
                ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "the output file %s is "
                              "where hbrun's own output goes, and the two "
@@ -191,7 +210,8 @@ static int check_file(const struct stat *st, const char *path,
 }
 
 /* What is there already. A pipe that nobody reads cannot be opened. */
-static int check_there(const char *path, struct hpcboot_error *err)
+static int check_there(const struct hb_rankfiles *f, const char *path,
+                       struct hpcboot_error *err)
 {
     struct stat st;
     int fd, rc = 0;
@@ -200,7 +220,7 @@ static int check_there(const char *path, struct hpcboot_error *err)
         return 0;
     }
     if (S_ISREG(st.st_mode)) {
-        return check_file(&st, path, err);
+        return check_file(f, &st, path, err);
     }
     fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd >= 0) {
@@ -278,7 +298,7 @@ static int prepare(struct hb_rankfiles *f, uint32_t rank, int stream,
         return 0;
     }
     path = path_of(f, rank, stream);
-    rc = check_there(path, err);
+    rc = check_there(f, path, err);
     if (rc == 0) {
         rc = open_slot(f, slot, path, &fd, err);
     }

@@ -25,6 +25,7 @@ struct hb_rankfiles_config {
     int dir_no_job;   /* without "JOB/" */
     int append;       /* to what is there */
     const char *pattern[2]; /* by stream - 1, %r the rank; or NULL */
+    const char *own[2]; /* names of files that hbrun writes itself; or NULL */
 };
 
 /* Texts are borrowed and must outlive it. */

@@ -421,6 +421,7 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
         .n_first = j->map->n_ranks,
         .dir = j->opt->output_dir, .dir_only = j->opt->output_dir_only,
         .dir_no_job = j->opt->output_dir_no_job,
+        .own_files = {j->opt->events, j->opt->metrics},
         .out_pattern = j->opt->out_pattern,
         .err_pattern = j->opt->err_pattern, .done = on_written, .arg = j,
     };

@@ -300,10 +300,25 @@ static char *regular_target(const char *path, struct hpcboot_error *err)
     return target != NULL ? target : hb_xstrdup(path);
 }
 
+/* That of events is there by now. */
+static int check_events(const struct job *j, const char *path,
+                        struct hpcboot_error *err)
+{
+    struct stat events, st;
+
+    return j->opt->events != NULL && stat(j->opt->events, &events) == 0 &&
+           stat(path, &st) == 0 && events.st_dev == st.st_dev &&
+           events.st_ino == st.st_ino
+               ? hb_fail(err, HPCBOOT_ERR_USAGE, "--metrics %s: this is the "
+                         "file of --events, too; give another name", path)
+               : 0;
+}
+
 static int make(struct job *j, struct hpcboot_error *err)
 {
     struct job_metrics *m;
-    char *path = regular_target(j->opt->metrics, err);
+    char *path = check_events(j, j->opt->metrics, err) == 0
+                     ? regular_target(j->opt->metrics, err) : NULL;
 
     if (path == NULL) {
         return HPCBOOT_ERR_USAGE;

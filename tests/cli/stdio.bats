@@ -338,6 +338,21 @@ END
     [ "$output" = before ]
 }
 
+@test "a file of events or metrics is refused as a file of output" {
+    local words
+    for words in '--events f --outfile f' '--metrics f --errfile ./f' \
+        '--events f --metrics f' \
+        '--events d/rank.0/stderr --output-filename d:nojobid'; do
+        mkdir -p d/rank.0
+        # shellcheck disable=SC2086  # a list of words
+        run hb $words -n 1 true
+        ended_with 2
+        says '(--events or --metrics|of --events), too; give another name$'
+    done
+    run hb --events /dev/null --outfile /dev/null -n 1 true
+    ended_with 0
+}
+
 @test "--events: a pipe that nobody reads holds up nothing" {
     mkfifo pipe
     run hb -n 2 --events pipe echo x

@@ -294,6 +294,9 @@ static int apply_directive(struct hb_scan *s, const struct directive *d,
     }
     text = directive_value(d, value);
     rc = hb_opt_apply_key(s, d->key, text, err);
+    if (rc >= 0 && !strcmp(d->key, "outfile-pattern")) { /* of both streams */
+        rc = hb_opt_apply_key(s, "errfile-pattern", text, err);
+    }
     free(text);
     return rc;
 }

@@ -297,6 +297,16 @@ static void name_and_value_are_joined_in_either_form(void **state)
         "NAME nor NAME[:]; the separator can only be ':'");
 }
 
+static void a_file_of_output_takes_both_streams(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "mpirun --output file=/t/f a");
+
+    assert_string_equal(o->out_pattern, "/t/f.%r");
+    assert_string_equal(o->err_pattern, "/t/f.%r");
+    parsed_free(&p);
+}
+
 static void words_behind_a_folder_go_with_it(void **state)
 {
     struct parsed p;
@@ -335,6 +345,7 @@ int main(void)
         cmocka_unit_test(every_option_of_srun_is_known),
         cmocka_unit_test(directives_may_be_cut_short),
         cmocka_unit_test(name_and_value_are_joined_in_either_form),
+        cmocka_unit_test(a_file_of_output_takes_both_streams),
         cmocka_unit_test(words_behind_a_folder_go_with_it),
     };
 

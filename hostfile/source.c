@@ -77,16 +77,23 @@ int hb_source_exists(const struct hb_gang_request *req, const char *path)
     return yes;
 }
 
+int hb_source_load(const struct hb_gang_request *req, const char *path,
+                   char **text_out, size_t *len_out,
+                   struct hpcboot_error *err)
+{
+    char *full = hb_xasprintf("%s%s", hb_source_root(req), path);
+    int rc = hb_file_read(full, MAX_FILE_BYTES, text_out, len_out, err);
+
+    free(full);
+    return rc;
+}
+
 char *hb_source_text(const struct hb_gang_request *req, const char *path,
                      size_t *len_out)
 {
-    char *full = hb_xasprintf("%s%s", hb_source_root(req), path), *text = NULL;
+    char *text = NULL;
 
-    if (hb_file_read(full, MAX_FILE_BYTES, &text, len_out, NULL) < 0) {
-        text = NULL;
-    }
-    free(full);
-    return text;
+    return hb_source_load(req, path, &text, len_out, NULL) >= 0 ? text : NULL;
 }
 
 /* 1 when nothing but blanks stands in the text, and lines that begin with #, as

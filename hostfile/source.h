@@ -53,7 +53,12 @@ int hb_source_take_index(const struct hb_gang_request *req,
 /* "", or the directory that stands for /. */
 const char *hb_source_root(const struct hb_gang_request *req);
 int hb_source_exists(const struct hb_gang_request *req, const char *path);
-/* The text of the file at ROOT/PATH, free() it; NULL when it cannot be read. */
+/* The text of the file at ROOT/PATH, free() it.
+ * ERR_NOT_FOUND when it is not there. */
+int hb_source_load(const struct hb_gang_request *req, const char *path,
+                   char **text_out, size_t *len_out,
+                   struct hpcboot_error *err);
+/* The same; NULL when it cannot be read. */
 char *hb_source_text(const struct hb_gang_request *req, const char *path,
                      size_t *len_out);
 /* Reads the file at ROOT/PATH in the form of that name (NULL: the one it looks

@@ -22,8 +22,9 @@
 
 #include "hostfile/source.h"
 
-#include <dirent.h>
 #include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,27 +80,43 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void read_dir(const struct hb_gang_request *req, struct hb_vc_job *job)
+/* One file of the folder. A link that leads nowhere is one that the kubelet is
+ * taking away; a task whose file cannot be read would be missing without a
+ * word. */
+static int read_task(const struct hb_gang_request *req, const char *name,
+                     struct hb_vc_job *job, struct hpcboot_error *err)
+{
+    char *where = hb_xasprintf(DIR_PATH "/%s", name), *text;
+    size_t len;
+    int rc = hb_source_load(req, where, &text, &len, err);
+
+    if (rc >= 0) {
+        add_task(job, name, strlen(name) - strlen(SUFFIX), where, text, len);
+        return rc;
+    }
+    free(where);
+    return rc == HPCBOOT_ERR_NOT_FOUND ? HPCBOOT_OK : rc;
+}
+
+static int read_dir(const struct hb_gang_request *req, struct hb_vc_job *job,
+                    struct hpcboot_error *err)
 {
     char *dir = hb_xasprintf("%s" DIR_PATH, hb_source_root(req));
     struct dirent **list = NULL;
-    int n = scandir(dir, &list, is_host_file, by_bytes);
+    int n = scandir(dir, &list, is_host_file, by_bytes), rc = HPCBOOT_OK;
 
+    if (n < 0 && errno != ENOENT && errno != ENOTDIR) {
+        rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read " DIR_PATH);
+    }
     for (int i = 0; i < n; i++) {
-        const char *name = list[i]->d_name;
-        char *where = hb_xasprintf(DIR_PATH "/%s", name);
-        size_t len;
-        char *text = hb_source_text(req, where, &len);
-        if (text != NULL) {
-            add_task(job, name, strlen(name) - strlen(SUFFIX), where, text,
-                     len);
-        } else {
-            free(where);
+        if (rc >= 0) {
+            rc = read_task(req, list[i]->d_name, job, err);
         }
         free(list[i]);
     }
     free(list);
     free(dir);
+    return rc;
 }
 
 static char *as_lines(const char *list)
@@ -408,18 +425,17 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
 {
     const char *mpi_host = hb_source_env(req, "MPI_HOST");
     struct hb_vc_job job = {0};
-    int rc = 0;
+    int rc = read_dir(req, &job, err);
 
-    read_dir(req, &job);
-    if (job.n == 0) {
+    if (rc >= 0 && job.n == 0) {
         read_variables(req, &job);
     }
-    if (job.n == 0 && mpi_host != NULL && mpi_host[0] != '\0') {
+    if (rc >= 0 && job.n == 0 && mpi_host != NULL && mpi_host[0] != '\0') {
         read_mpi_host(mpi_host, &job);
     }
-    if (job.n == 0) {
+    if (rc >= 0 && job.n == 0) {
         explain(req, out, reason_out);
-    } else {
+    } else if (rc >= 0) {
         rc = gather(req, &job, out, reason_out, err);
     }
     job_destroy(&job);

@@ -84,6 +84,35 @@ static void volcano_variables_do_without_files(void **state)
     hb_gang_destroy(&g);
 }
 
+/* Without the file of its workers a master would be alone. */
+static void a_task_that_cannot_be_read_is_an_error(void **state)
+{
+    struct hpcboot_error err = {0};
+    struct hb_gang g;
+
+    tree_write(root, "etc/hostname", "lm-master-0\n");
+    tree_write(root, "etc/volcano/master.host", "lm-master-0.lm");
+    tree_write(root, "etc/volcano/worker.host/name", "lm-worker-0.lm");
+    assert_int_equal(gather_at(root, "", NULL, &g, &err), HPCBOOT_ERR_SYSTEM);
+    assert_has(err.text, "Volcano Job: cannot read ");
+    assert_has(err.text, "/etc/volcano/worker.host: Is a directory");
+    hb_gang_destroy(&g);
+}
+
+static void a_task_whose_file_is_taken_away_is_none(void **state)
+{
+    struct hb_gang g;
+    char *link = hb_xasprintf("%s/etc/volcano/gone.host", root);
+
+    tree_write(root, "etc/hostname", "lm-master-0\n");
+    tree_write(root, "etc/volcano/worker.host", "lm-worker-0.lm");
+    assert_int_equal(symlink("..data/gone.host", link), 0);
+    assert_int_equal(gather_at(root, "", NULL, &g, NULL), HPCBOOT_OK);
+    assert_gang(&g, "Volcano Job", "lm-worker-0.lm");
+    hb_gang_destroy(&g);
+    free(link);
+}
+
 static void mpi_host_names_the_workers_of_any_pod(void **state)
 {
     assert_pod("volcano-worker",
@@ -291,6 +320,8 @@ int main(void)
         T(a_volcano_worker_finds_its_own_task),
         T(volcano_tasks_can_be_named),
         T(volcano_variables_do_without_files),
+        T(a_task_that_cannot_be_read_is_an_error),
+        T(a_task_whose_file_is_taken_away_is_none),
         T(mpi_host_names_the_workers_of_any_pod),
         T(an_mpi_host_of_other_origin_is_passed_over),
         T(volcanos_files_are_believed_over_variables),

@@ -6,9 +6,10 @@
  *
  * Pods are created one after the other, and get addresses later. Where the
  * size of the gang is known (HPCBOOT_GANG_SIZE, its pod group, its Job, a
- * mark) so many are waited for; else until no pod is new. A host that cannot
- * be named yet cannot be waited for by anybody else. Who can begin with a part
- * (hb_gang_request.enough_hosts) waits only while anything moves.
+ * mark) so many are waited for; else until no pod is new, and as many are there
+ * as the request needs. A host that cannot be named yet cannot be waited for by
+ * anybody else. Who can begin with a part (hb_gang_request.enough_hosts) waits
+ * only while anything moves.
  *
  * Who follows a gang gets it whole each time. Changes come in bursts, as when
  * a set of pods is scheduled: they are told together. */
@@ -87,13 +88,20 @@ static int is_enough(const struct hb_k8s_search *s,
            hb_now_ms() - s->changed_ms >= SETTLED_QUIET_MS;
 }
 
+/* With fewer the request can do nothing. */
+static uint32_t least(const struct hb_k8s_search *s)
+{
+    return s->req->min_hosts > 0 ? s->req->min_hosts
+                                 : (uint32_t)(s->req->awaits_first != 0);
+}
+
 static int is_settled(const struct hb_k8s_search *s,
                       const struct hb_k8s_members *m)
 {
     if (is_enough(s, m)) {
         return 1;
     }
-    if (m->n_named < m->n) {
+    if (m->n_named < m->n || m->n < least(s)) {
         return 0;
     }
     if (s->expected > 0) {
@@ -134,6 +142,13 @@ static char *missing_text(const struct hb_k8s_search *s,
     if (s->expected > 0 && m->n_all < s->expected) {
         hb_str_putf(&text, "%zu of %llu pods are there", m->n_all,
                     (unsigned long long)s->expected);
+    } else if (m->n == 0 && least(s) > 0) {
+        hb_str_putf(&text, "no pod %s %s is there",
+                    s->choice.group != NULL ? "of pod group" : "with",
+                    s->choice.group != NULL ? s->choice.group : s->selector);
+    } else if (m->n < least(s)) {
+        hb_str_putf(&text, "%zu of at least %u pods are there", m->n,
+                    least(s));
     } else {
         hb_str_putf(&text, "%zu of %zu pods have an address", m->n_named,
                     m->n);

@@ -128,6 +128,14 @@ static void ask_pods(void *arg, const char *const *hosts, size_t n,
     }
 }
 
+/* Somebody has said that he waits, or there were pods before. Where a selector
+ * alone was said it may be mistyped. */
+static int awaits_first_pod(const struct job *j)
+{
+    return j->opt->wait_hosts_ms > 0 || j->lives->epoch > 0 ||
+           (j->only_wait && j->report == NULL);
+}
+
 static struct hb_gang_request request_of(const struct job *j)
 {
     return (struct hb_gang_request){
@@ -140,6 +148,7 @@ static struct hb_gang_request request_of(const struct job *j)
         .pod_group = j->opt->pod_group,
         .min_hosts = j->opt->min_hosts > 0 ? j->opt->min_hosts
                                            : (uint32_t)job_is_elastic(j),
+        .awaits_first = awaits_first_pod(j),
         .enough_hosts = job_elastic_hosts(j), .stop = job_signals_noted,
     };
 }

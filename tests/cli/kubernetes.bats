@@ -136,6 +136,46 @@ END
     ended_with 75
 }
 
+@test "a first pod that is not made yet is waited for by who says so" {
+    cat > late <<'END'
+{"pods": [], "watches": [[{"type": "ADDED", "object": {
+   "metadata": {"name": "a", "uid": "u", "labels": {"app": "x"}},
+   "status": {"phase": "Running", "podIP": "127.0.0.1"}}}, "hold"]]}
+END
+    plan < late
+    run in_pod "$hbrun" --pod-selector app=x --wait-hosts 1h -n 1 echo ran
+    ended_with 0
+    says '^ran$'
+    plan < late
+    run in_pod hpcboot wait --pod-selector app=x
+    ended_with 0
+    says '1 of 1 host ready'
+    plan <<< '{"pods": [], "watches": [["hold"]]}'
+    until_said 'error: Kubernetes: no pod with app=x is there' 0.2 \
+        --pod-selector app=x -n 1 true
+    ended_with 75
+    run in_pod "$hbrun" --pod-selector app=x -n 1 true
+    ended_with 2
+}
+
+@test "pods that are all gone between two lives are waited for" {
+    plan <<'END'
+{"pods": [{"metadata": {"name": "a", "uid": "u", "labels": {"app": "x"}},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}}]}
+END
+    cat > late <<'END'
+{"pods": [], "watches": [[{"type": "ADDED", "object": {
+   "metadata": {"name": "a", "uid": "v", "labels": {"app": "x"}},
+   "status": {"phase": "Running", "podIP": "127.0.0.1"}}}, "hold"]]}
+END
+    # shellcheck disable=SC2016  # expanded in the rank
+    run in_pod "$hbrun" --pod-selector app=x --on-failure restart-job \
+        --restart-delay 10ms -n 1 sh -c \
+        '[ ! -e late ] || { mv late api/plan.json; exit 5; }; echo ran'
+    ended_with 0
+    says '^ran$'
+}
+
 @test "an account without rights is told which Role it needs" {
     plan <<'END'
 {"faults": [{"path": "pods", "times": 9, "do": "status", "code": 403,

@@ -36,7 +36,8 @@ static int teardown(void **state)
 struct asked {
     const char *env, *selector, *group;
     int64_t wait_ms;
-    uint32_t enough;
+    uint32_t enough, min;
+    int awaits_first;
 };
 
 static int gather(struct asked a)
@@ -46,7 +47,8 @@ static int gather(struct asked a)
     struct hb_gang_request req = {
         .root = pod_root, .filter = 1, .pod_selector = a.selector,
         .pod_group = a.group, .wait_ms = a.wait_ms, .enough_hosts = a.enough,
-        .min_hosts = a.enough};
+        .min_hosts = a.min > 0 ? a.min : a.enough,
+        .awaits_first = a.awaits_first};
     int rc;
 
     for (char *v = strtok_r(text, " ", &save); v != NULL;
@@ -252,6 +254,54 @@ static void a_selection_that_is_empty_is_an_error(void **state)
     assert_int_equal(gather((struct asked){.selector = "app=x"}),
                      HPCBOOT_ERR_NOT_FOUND);
     assert_has(err.text, "namespace hpc, pods with app=x: it lists no such");
+}
+
+/* What a watch brings where the list had none of it. */
+static void plan_late(char *const *pods, char *late)
+{
+    char *more = hb_xasprintf(",\"watches\":[[" EVENT("ADDED") ",\"hold\"]]",
+                              late);
+
+    plan_pods(pods, more);
+    free(more);
+    free(late);
+}
+
+#define APP LABELS("\"app\":\"x\"")
+
+static void the_first_pod_is_waited_for_by_who_says_so(void **state)
+{
+    char *none[] = {NULL};
+
+    plan_late(none, pod("a", APP, "", RUNS("10.0.0.5")));
+    assert_found((struct asked){.selector = "app=x", .wait_ms = 60000,
+                                .awaits_first = 1}, "--pod-selector",
+                 "10.0.0.5");
+}
+
+static void a_first_pod_that_does_not_come_is_told_of(void **state)
+{
+    plan("{\"pods\":[],\"watches\":[[\"hold\"]]}");
+    assert_int_equal(gather((struct asked){.selector = "app=x", .wait_ms = 200,
+                                           .awaits_first = 1}),
+                     HPCBOOT_ERR_TIMED_OUT);
+    assert_has(err.text, "Kubernetes: no pod with app=x is there");
+}
+
+static void so_many_pods_are_waited_for_as_are_needed(void **state)
+{
+    char *pods[] = {pod("a", APP, "", RUNS("10.0.0.5")), NULL};
+    char *alone[] = {pod("a", APP, "", RUNS("10.0.0.5")), NULL};
+
+    plan_late(pods, pod("b", APP, "", RUNS("10.0.0.6")));
+    assert_found((struct asked){.selector = "app=x", .wait_ms = 60000,
+                                .min = 2}, "--pod-selector",
+                 "10.0.0.5 10.0.0.6");
+    hb_gang_destroy(&gang);
+    plan_pods(alone, ",\"watches\":[[\"hold\"]]");
+    assert_int_equal(gather((struct asked){.selector = "app=x", .wait_ms = 200,
+                                           .min = 2}), HPCBOOT_ERR_TIMED_OUT);
+    assert_has(err.text, "Kubernetes: 1 of at least 2 pods are there");
 }
 
 static void pods_of_a_group_are_the_hosts(void **state)
@@ -465,6 +515,9 @@ int main(void)
         T(a_pod_that_replaces_another_takes_its_place),
         T(selected_pods_are_the_hosts),
         T(a_selection_that_is_empty_is_an_error),
+        T(the_first_pod_is_waited_for_by_who_says_so),
+        T(a_first_pod_that_does_not_come_is_told_of),
+        T(so_many_pods_are_waited_for_as_are_needed),
         T(pods_of_a_group_are_the_hosts),
         T(a_selector_outside_of_a_cluster_is_an_error),
         T(the_api_is_not_asked_when_told_so),

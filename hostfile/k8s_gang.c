@@ -213,10 +213,10 @@ static int by_place(const void *a, const void *b)
     return c != 0 ? c : strverscmp(x->pod->name, y->pod->name);
 }
 
-/* A pod that was replaced by another one of the same host name. */
+/* A lost pod that was replaced by another one of the same host name. */
 static int is_replaced(const struct entry *e, const struct entry *before)
 {
-    return before != NULL && e->pod->hostname != NULL &&
+    return before != NULL && is_lost(e->pod) && e->pod->hostname != NULL &&
            hb_streq(e->pod->hostname, before->pod->hostname) &&
            hb_streq(e->pod->subdomain, before->pod->subdomain);
 }

@@ -304,6 +304,28 @@ static int take_hosts(const struct hb_k8s_search *s,
     return rc;
 }
 
+/* Pods on the network of one node have its address, and pods whose template
+ * sets a host name have that one. */
+static void note_shared(const struct hb_k8s_members *m, struct hb_gang *out)
+{
+    uint32_t *pods = hb_xcalloc(out->n + 1, sizeof(*pods)), host = 0;
+
+    for (size_t i = 0; i < out->n_mentions; i++) {
+        pods[out->mentions[i].host]++;
+    }
+    while (host < out->n && pods[host] < 2) {
+        host++;
+    }
+    if (host < out->n) {
+        hb_gang_note(out, "Kubernetes: %zu of %zu pods have the name or "
+                     "address of another one (%u are %s), of which only one "
+                     "can be reached: they are on the network of one node, or "
+                     "their template sets a host name", m->n_named - out->n,
+                     m->n_named, pods[host], out->hosts[host].name);
+    }
+    free(pods);
+}
+
 static void describe(const struct hb_k8s_search *s,
                      const struct hb_k8s_members *m, int rc,
                      struct hb_gang *out)
@@ -354,6 +376,7 @@ static int finish(struct hb_k8s_search *s, int64_t wait_ms, int rc,
         return HPCBOOT_ERR_PARSE;
     }
     describe(s, m, rc, out);
+    note_shared(m, out);
     return 1;
 }
 

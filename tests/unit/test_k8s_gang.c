@@ -320,6 +320,29 @@ static void pods_of_a_group_are_the_hosts(void **state)
                  "10.0.0.5 10.0.0.6 10.0.0.7");
 }
 
+static void pods_that_share_a_name_or_an_address_are_told_of(void **state)
+{
+    char *of_a_node[] = {
+        pod("a", APP, "\"hostNetwork\":true", RUNS("10.0.0.5")),
+        pod("b", APP, "\"hostNetwork\":true", RUNS("10.0.0.6")),
+        pod("c", APP, "\"hostNetwork\":true", RUNS("10.0.0.6")), NULL};
+    char *of_a_template[] = {
+        pod("a", APP, NAMED("w"), RUNS("10.0.0.5")),
+        pod("b", APP, NAMED("w"), RUNS("10.0.0.6")), NULL};
+
+    plan_pods(of_a_node, "");
+    assert_found((struct asked){.selector = "app=x"}, "--pod-selector",
+                 "10.0.0.5 10.0.0.6");
+    assert_int_equal(gang.n_notes, 1);
+    assert_has(gang.notes[0], "1 of 3 pods have the name or address of another "
+               "one (2 are 10.0.0.6)");
+    hb_gang_destroy(&gang);
+    plan_pods(of_a_template, "");
+    assert_found((struct asked){.selector = "app=x"}, "--pod-selector", "w.js");
+    assert_int_equal(gang.n_notes, 1);
+    assert_has(gang.notes[0], "(2 are w.js)");
+}
+
 static void a_selector_outside_of_a_cluster_is_an_error(void **state)
 {
     char *path = hb_xasprintf("%s/" ACCOUNT "token", pod_root);
@@ -522,6 +545,7 @@ int main(void)
         T(a_selector_outside_of_a_cluster_is_an_error),
         T(the_api_is_not_asked_when_told_so),
         T(a_refusal_where_it_matters_says_what_would_help),
+        T(pods_that_share_a_name_or_an_address_are_told_of),
         T(a_refusal_in_any_other_pod_is_no_news),
         T(a_stronger_source_spares_the_api),
         T(a_pod_without_an_address_is_waited_for),

@@ -5,9 +5,10 @@
  *
  * One rule joins two of them: -H selects from the hosts that another source
  * knows, as in Open MPI, so that user, port, slots and key of that source
- * hold. With --hostfile every name must be in the file. A gang that was only
- * found (an operator's, a default hostfile) is left aside when -H names
- * something else: the user then means other hosts.
+ * hold. Where the user has named a file, a script or pods, too, every name must
+ * be one of theirs. A gang that was only found (an operator's, a default
+ * hostfile) is left aside when -H names something else: the user then means
+ * other hosts.
  *
  * Who names hosts of an operator's gang, be it by the operator's own file or
  * script, gets them as that gang's: with its key, its trust and its patience.
@@ -187,6 +188,14 @@ static char *not_selected(const struct hb_gang *gang,
                        why);
 }
 
+/* Whether somebody has said where the hosts are from, beside -H. */
+static int is_source_named(const struct hb_gang_request *req)
+{
+    return req->hostfile != NULL || req->discover != NULL ||
+           req->pod_group != NULL ||
+           (req->pod_selector != NULL && !hb_streq(req->pod_selector, "none"));
+}
+
 /* 1: *out holds the part of another source's hosts that -H selects. 0: there
  * is none; *note_out, to be freed, is NULL or what to tell of that. */
 static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
@@ -215,7 +224,7 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
         *note_out = not_selected(out, &list, hb_source_root(req), why.text);
     }
     hb_gang_destroy(&list);
-    if (rc < 0 && req->hostfile != NULL) {
+    if (rc < 0 && is_source_named(req)) {
         return hb_fail(err, rc, "%s%s%s%s", why.text,
                        out->detail != NULL ? " (" : "",
                        out->detail != NULL ? out->detail : "",

@@ -107,6 +107,12 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     [ "$output" = "n1 slots=3"$'\n'"n2 slots=4" ]
     run hpcboot hostfile --discover-hosts ./script -H n2:1
     [ "$output" = "n2 slots=1" ]
+    run hpcboot hostfile --discover-hosts ./script -H n2,n9
+    ended_with 2
+    says '-H: host n9 is not in --discover-hosts \(2 hosts printed by ./script\)'
+    run hpcboot hostfile --discover-hosts /bin/false -H n2
+    ended_with 2
+    says 'error: --discover-hosts: /bin/false failed: status 1'
     run hpcboot hostfile --discover-hosts /bin/true
     ended_with 2
     says 'error: --discover-hosts: /bin/true has printed no host'

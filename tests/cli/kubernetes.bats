@@ -46,6 +46,10 @@ in_pod() {
     ended_with 0
     [ "$output" = "lm-worker-0.lm
 lm-worker-2.lm" ]
+    run in_pod hpcboot hostfile --pod-selector volcano.sh/job-name=lm \
+        -H lm-worker-1,elsewhere
+    ended_with 2
+    says '-H: host elsewhere is not in --pod-selector \(3 hosts in namespace hpc'
 }
 
 @test "a job runs on the pods that are selected" {

@@ -174,6 +174,14 @@ static int write_form(const struct wanted *w, struct hb_gang *gang,
     return rc;
 }
 
+/* As hbrun would end: an API that is not to be asked now is no mistake in the
+ * line. */
+static int failed_as(int rc)
+{
+    return hb_status_damage(rc) == HB_DAMAGE_HOST ||
+                   rc == HPCBOOT_ERR_TIMED_OUT ? HB_EXIT_RETRY : HB_EXIT_USAGE;
+}
+
 static int run(const struct hb_command *self, int argc, char **argv)
 {
     struct wanted w = {0};
@@ -198,7 +206,7 @@ static int run(const struct hb_command *self, int argc, char **argv)
         hb_log(HB_WARN, "%s", gang.notes[i]);
     }
     if (rc < 0) {
-        status = HB_EXIT_USAGE;
+        status = failed_as(rc);
     } else {
         rc = write_form(&w, &gang, &err);
         status = rc < 0 ? HB_EXIT_OUTPUT : 0;

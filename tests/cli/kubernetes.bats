@@ -212,6 +212,9 @@ END
     run in_pod "$hbrun" --pod-selector app=x -n 1 true
     ended_with 75
     says "the Kubernetes API's answer: "
+    run in_pod hpcboot hostfile --pod-selector app=x
+    ended_with 75
+    says "the Kubernetes API's answer: "
 }
 
 # The child of the limit becomes hbrun.

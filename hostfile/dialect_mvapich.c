@@ -3,7 +3,7 @@
 
 /* The hostfile of MVAPICH's mpirun_rsh:
  *
- *   line := host [":" count [":" adapter]] [comment]
+ *   line := host [":" count] [":" adapter] [comment]
  *
  * A host without a count has one slot per mention. Which adapter a host uses
  * is decided elsewhere here, so it is read and not used. mpirun_rsh knows no
@@ -16,13 +16,28 @@
 
 #include <string.h>
 
-/* Cuts the third field of "host:count:adapter" off. An address has colons
- * side by side, or more than two. */
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+
+/* Whether a word can be an RDMA device, as hca1 or mlx5_0, and no count. */
+static int is_adapter(const char *word)
+{
+    size_t n = strspn(word, LETTERS DIGITS "_-");
+
+    return word[n] == '\0' && strspn(word, LETTERS) > 0 &&
+           strspn(word + n - 1, DIGITS) == 1;
+}
+
+/* Cuts the last field of "host:count:adapter" and "host:adapter" off. An
+ * address has colons side by side, or more than two. */
 static void cut_adapter(char *word)
 {
     char *first = strchr(word, ':');
     char *second = first != NULL ? strchr(first + 1, ':') : NULL;
 
+    if (second == NULL && first != NULL && is_adapter(first + 1)) {
+        *first = '\0';
+    }
     if (word[0] == '[' || second == NULL || second == first + 1 ||
         strchr(second + 1, ':') != NULL) {
         return;

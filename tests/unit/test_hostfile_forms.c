@@ -387,14 +387,15 @@ static void a_comment_that_is_never_closed_is_refused(void **state)
 
 static void mvapich_names_an_adapter_that_is_not_used(void **state)
 {
-    static const char text[] = "a:2:mlx5_0\nb\nb\nc:1 # x\n";
+    static const char text[] = "a:2:mlx5_0\nb\nb\nc:1 # x\nd:hca1\n";
     struct hb_gang g = {0};
     char *got;
 
     assert_int_equal(hb_form_parse(&hb_form_mvapich, "F", text, strlen(text),
                                    &g, NULL), HPCBOOT_OK);
     got = facts(&g, ALL_FACTS);
-    assert_string_equal(got, "a slots=2\nb slots=2\nc slots=1\n");
+    assert_string_equal(got, "a slots=2\nb slots=2\nc slots=1\n"
+                        "d slots=1\n");
     free(got);
     hb_gang_destroy(&g);
 }

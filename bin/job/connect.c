@@ -332,6 +332,7 @@ void host_refuse(struct job_host *h, const struct hpcboot_error *err)
 /* Its agent has spoken for the first time. */
 static void host_hello(struct job_host *h, const struct hb_frame *f)
 {
+    enum hb_boot_why why = HB_WHY_AGENT;
     struct hb_frame hello;
     struct hb_msg_hello m;
     struct hpcboot_error err = {0};
@@ -348,10 +349,11 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
         hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
                 hb_wire_type_name(f->type));
     } else if (host_read_hello(h, f, &m, &err) == 0) {
+        why = HB_WHY_OTHER; /* its agent is there */
         (void)take_counts(h, &m, &err);
     }
     if (err.code != 0) {
-        h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
+        h->reason = (struct hb_boot_reason){why, ""};
         host_refuse(h, &err);
         return;
     }

@@ -309,6 +309,10 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     [ "$status" -ne 0 ]
     says 'its slots are to be its GPUs.*no GPU in /dev'
     [ ! -e started ]
+    run hb -H elsewhere:gpu --launch-with fork touch started
+    ended_with 75
+    says '1 of 1 host did not come up: 1 host could not be used: elsewhere'
+    [ ! -e started ]
     run hb torchrun --nproc-per-node gpu --no-python touch started
     [ "$status" -ne 0 ]
     says 'its slots are to be its GPUs.*no GPU in /dev'

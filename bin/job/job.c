@@ -378,13 +378,13 @@ static enum hb_cause_kind cause_of(int code)
     }
 }
 
-/* It cannot begin, or not once more. */
+/* It cannot begin, or not once more. A plan is no job, and leaves no word. */
 static int not_begun(struct job *j, int rc, const struct hpcboot_error *err)
 {
     const struct hb_cause cause = {.kind = cause_of(rc)};
     struct hb_verdict v = {0};
 
-    if (j->lives->epoch > 0) {
+    if (!j->opt->dry_run) {
         return job_lives_no_more(j, cause.kind, 0, err->text);
     }
     hb_verdict_add(&v, &cause);
@@ -393,14 +393,15 @@ static int not_begun(struct job *j, int rc, const struct hpcboot_error *err)
 }
 
 /* After a life, of whose hosts and ranks nothing is left, or before the loop of
- * the next one hears it. */
+ * the next one hears it, or that of the first one whose events have begun. */
 static int told_to_end(struct job *j, int signo)
 {
     char name[64], text[160];
 
     hb_signal_text(signo, name, sizeof name);
-    snprintf(text, sizeof text, "hbrun was told to end by %s, before it had "
-             "started the ranks again", name);
+    snprintf(text, sizeof text, "%s was told to end by %s%s",
+             job_program(j->only_wait), name, j->lives->epoch > 0
+             ? ", before it had started the ranks again" : "");
     return job_lives_no_more(j, HB_CAUSE_USER, signo, text);
 }
 

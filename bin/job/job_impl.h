@@ -527,8 +527,8 @@ void job_cuts_close(struct job *j);
 /* Until a loop hears them: one that comes is told of, and ends it; one that is
  * to be passed on has no effect. */
 void job_signals_begin(const struct hb_options *opt, int only_wait);
-/* Before another life, with the signals held: from now on the first one is
- * noted, until a loop hears it. */
+/* Before another life, with the signals held, and when events have begun: from
+ * now on the first one is noted, until a loop hears it. */
 void job_signals_note(void);
 int job_signals_noted(void); /* that one, or 0 */
 /* Who it is that was told to end: hpcboot wait and doctor run no job. */

@@ -92,16 +92,20 @@ int job_plan_count(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
-/* The events begin early then; a file that cannot be opened is told later, by
- * whoever opens it in any case. */
+/* The events begin early then, and want an end; a file that cannot be opened is
+ * told later, by whoever opens it in any case. */
 static void say_waiting(struct job *j, const char *whom, const char *text)
 {
+    int had_events = j->lives->events != NULL;
     struct hpcboot_error unused;
     struct hb_json *js = NULL;
 
     hb_log(HB_WARN, "waiting for %s: %s", whom, text);
     if (!j->opt->dry_run && job_events_open(j, &unused) == 0) {
         js = job_event(j, "gathering");
+    }
+    if (js != NULL && !had_events) {
+        job_signals_note();
     }
     if (js != NULL) {
         hb_json_str(js, "detail", text);

@@ -12,9 +12,10 @@
  * on ends nothing then: there is nobody to have it. The loop's own handlers
  * take the place of these.
  *
- * Before another life the job has events, metrics and a reader of its last word
- * that want an end. There the signal is noted, and whoever waits looks for it;
- * a second one ends hbrun as the first would have before. */
+ * Before another life, and as soon as events have begun, the job has a reader
+ * of its last word who wants an end, and perhaps metrics. There the signal is
+ * noted, and whoever waits looks for it; a second one ends hbrun as the first
+ * would have before. */
 #include "config.h"
 
 #include <setjmp.h>

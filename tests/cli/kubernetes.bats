@@ -135,9 +135,13 @@ END
              "message": "0/3 nodes are available"}]}}],
  "watches": [["hold"]]}
 END
-    until_said 'w: Unschedulable: 0/3 nodes are available' 0.2 \
-        --pod-selector a!=b -n 1 true
+    # Longer than it takes until the first word of it, which begins the events.
+    until_said '^hbrun: warning: .*w: Unschedulable: 0/3 nodes are available' \
+        1.1 --pod-selector a!=b --events events -n 1 true
     ended_with 75
+    says 'error: .*w: Unschedulable: 0/3 nodes are available'
+    run tail -n 1 events
+    says '"event":"job_end","status":75,.*"why":"Kubernetes: .*Unschedulable'
 }
 
 @test "a first pod that is not made yet is waited for by who says so" {
@@ -250,6 +254,30 @@ END
         run tail -n 1 events
         says '"event":"job_end","status":143,'
     done
+}
+
+# While it waits for pods, whose events tell of it.
+told_to_end() { # COMMAND...
+    rm -f events
+    in_pod "$@" 2> err &
+    wait_until lines_in events 1
+    kill -TERM "$(pgrep -P "$(pgrep -P $!)")"
+    ends $!
+    ended_with 143
+    says ': error: .* was told to end by signal 15: SIGTERM [(]Terminated[)]$'
+    run tail -n 1 events
+    says '"event":"job_end","status":143,'
+}
+
+@test "told to end while the first life waits for pods: the events have an end" {
+    local on=(--pod-selector app=x --wait-hosts 1h --events events)
+    plan <<'END'
+{"pods": [{"metadata": {"name": "a", "uid": "u", "labels": {"app": "x"}},
+           "status": {"phase": "Pending"}}],
+ "watches": [["hold"], ["hold"]]}
+END
+    told_to_end "$hbrun" "${on[@]}" true
+    told_to_end hpcboot wait "${on[@]}"
 }
 
 # A group of the scheduler of $1 that is to have two pods, of which one is there.

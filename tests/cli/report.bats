@@ -172,6 +172,32 @@ got_events() { # NAME HOW-MANY
     says '^hbrun: first fence +2 '
 }
 
+@test "a job that cannot begin says why to the kubelet, too" {
+    need unshare
+    need_root
+    unshare -m true 2> /dev/null || skip 'mount namespaces cannot be made'
+    cat > pod.sh <<'END'
+set -e
+mkdir dev
+mount -t tmpfs none dev
+mkdir dev/shm
+for node in null zero full random urandom tty; do
+    : > "dev/$node"
+    mount --bind "/dev/$node" "dev/$node"
+done
+: > dev/termination-log
+mount --rbind dev /dev
+"$@" || echo "status $?"
+"$1" --dry-run --hostfile other true || true
+cat /dev/termination-log
+END
+    run timeout -s KILL "$HB_LIMIT" unshare -m bash pod.sh "$hbrun" \
+        --hostfile nosuch true
+    ended_with 0
+    says '^status 2$'
+    says '^--hostfile: cannot open nosuch: No such file or directory$'
+}
+
 @test "--metrics: read by Prometheus' parser, the figures of the job" {
     need_parser
     run hb "${two[@]}" --metrics m.prom --pmi none sh -c 'echo four; exit 3'

@@ -188,12 +188,44 @@ static char *not_selected(const struct hb_gang *gang,
                        why);
 }
 
-/* Whether somebody has said where the hosts are from, beside -H. */
+#define N_SAID 3
+
+/* The options by which somebody has said where the hosts are from, beside -H,
+ * strongest first; NULL where he has not. */
+static void said_sources(const struct hb_gang_request *req,
+                         const char *said[N_SAID])
+{
+    int selects = req->pod_selector != NULL &&
+                  !hb_streq(req->pod_selector, "none");
+
+    said[0] = req->hostfile != NULL ? "--hostfile" : NULL;
+    said[1] = req->discover != NULL ? "--discover-hosts" : NULL;
+    said[2] = selects ? "--pod-selector"
+                      : req->pod_group != NULL ? "--pod-group" : NULL;
+}
+
 static int is_source_named(const struct hb_gang_request *req)
 {
-    return req->hostfile != NULL || req->discover != NULL ||
-           req->pod_group != NULL ||
-           (req->pod_selector != NULL && !hb_streq(req->pod_selector, "none"));
+    const char *said[N_SAID];
+
+    said_sources(req, said);
+    return said[0] != NULL || said[1] != NULL || said[2] != NULL;
+}
+
+/* Of several the strongest is believed, and the others are not even asked. */
+static void note_no_effect(const struct hb_gang_request *req,
+                           struct hb_gang *gang)
+{
+    const char *said[N_SAID], *believed = NULL;
+
+    said_sources(req, said);
+    for (size_t i = 0; i < N_SAID; i++) {
+        if (said[i] != NULL && believed != NULL) {
+            hb_gang_note(gang, "%s has no effect beside %s, which is believed",
+                         said[i], believed);
+        }
+        believed = believed != NULL ? believed : said[i];
+    }
 }
 
 /* 1: *out holds the part of another source's hosts that -H selects. 0: there
@@ -328,6 +360,9 @@ int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
         hb_gang_note(out, "%s", note);
     }
     free(note);
+    if (rc > 0) {
+        note_no_effect(req, out);
+    }
     if (rc > 0 && winner >= &sources[N_NAMED]) {
         ask_weaker(req, out, &passed, winner);
     }

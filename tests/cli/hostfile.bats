@@ -110,6 +110,17 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     run hpcboot hostfile --discover-hosts ./script -H n2,n9
     ended_with 2
     says '-H: host n9 is not in --discover-hosts \(2 hosts printed by ./script\)'
+    echo 'n7 slots=2' > hosts
+    run hpcboot hostfile --discover-hosts ./script --hostfile hosts
+    ended_with 0
+    says '^hpcboot: warning: --discover-hosts has no effect beside --hostfile,'
+    says '^n7 slots=2$'
+    run hb --discover-hosts ./script --hostfile hosts -H n7:1 --dry-run true
+    ended_with 0
+    says '^hbrun: warning: --discover-hosts has no effect beside --hostfile,'
+    HPCBOOT_DISCOVER_HOSTS=./script run hb --hostfile hosts --dry-run true
+    ended_with 0
+    says_not 'no effect'
     run hpcboot hostfile --discover-hosts /bin/false -H n2
     ended_with 2
     says 'error: --discover-hosts: /bin/false failed: status 1'

@@ -469,25 +469,24 @@ static int read_line(struct crew *w, char **argv, int argc)
     return 0;
 }
 
+/* What is passed on to a rank, whichever signal that is, is for the program,
+ * which has its own way with it, and does not end this process. */
 static int open_signals(struct crew *w)
 {
+    static const int taken[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    static const int own[] = {SIGTSTP, SIGTTIN, SIGTTOU, /* stops as well */
+                              SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     sigset_t set;
 
-    /* These are for the program, which has its own way with them. */
-    static const int passed_by[] = {SIGUSR1, SIGUSR2, SIGWINCH};
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof passed_by / sizeof *passed_by; i++) {
-        sigaddset(&set, passed_by[i]);
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        sigdelset(&set, own[i]);
     }
     sigprocmask(SIG_BLOCK, &set, NULL);
     sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGQUIT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        sigaddset(&set, taken[i]);
+    }
     w->signals = signalfd(-1, &set, SFD_CLOEXEC);
     return w->signals;
 }

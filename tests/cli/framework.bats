@@ -940,6 +940,25 @@ END
     ended_with 9
 }
 
+@test "a signal that is passed on is the program's, whichever it is" {
+    recipe <<< 'start sleep 300'
+    local signal
+    for signal in ALRM PROF RTMIN+3; do
+        rm -f runs
+        # shellcheck disable=SC2016  # expanded by the rank
+        "$hbrun" --recipe my.conf --forward-signals "$signal" -n 1 bash -c '
+            trap "exit 3" "$0"
+            echo > runs; while :; do sleep 0.05; done' "$signal" \
+            > out 2> err < /dev/null &
+        job=$!
+        wait_until lines_in runs 1
+        kill -s "$signal" $job
+        ends $job
+        ended_with 3
+    done
+    nothing_left
+}
+
 # The others fail when the first one's has been shown.
 @test "of many tracebacks one is shown whole" {
     need python3

@@ -151,6 +151,14 @@ static struct hb_launch_variables variables_of(const struct job *j)
     return v;
 }
 
+/* Is it the framework of this name? `torch` is the tool's, and what the line
+ * asks for may need the tool itself. */
+static int is_meant(const char *name, const char *framework)
+{
+    return hb_streq(name, framework) ||
+           (hb_streq(name, "torch") && hb_streq(framework, "torchrun"));
+}
+
 int job_launchers_read(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_app_options *app = &j->opt->apps[0];
@@ -168,7 +176,7 @@ int job_launchers_read(struct job *j, struct hpcboot_error *err)
                         &variables, &l, err);
     free(python);
     if (rc == 1 && (j->framework == NULL ||
-                    hb_starts_with(l.framework, j->framework->name))) {
+                    is_meant(j->framework->name, l.framework))) {
         job_framework_name(j, l.framework, "the command line is %s's",
                            l.tool);
     }

@@ -381,6 +381,12 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says 'there is no framework tensorflw; did you mean tensorflow\?'
 }
 
+@test "the begin of a framework's name is none, whatever the command line" {
+    run hb --framework tor torchrun t.py
+    ended_with 2
+    says 'error: --framework tor: there is no framework tor'
+}
+
 @test "a mistake in a recipe has file, line and column, and nothing starts" {
     recipe <<< $'env A 1\nenv B ${rnk}'
     run my -n 1 echo started

@@ -12,23 +12,13 @@
 #include "bin/proc/search.h"
 #include "lib/base/str.h"
 
-/* `python -m MODULE` */
-static int starts_module(const struct job *j, const char *module)
-{
-    char *const *word = j->opt->apps[0].argv.v + 1;
-
-    while (*word != NULL && **word == '-' && !hb_streq(*word, "-m")) {
-        word++;
-    }
-    return hb_streq(*word, "-m") && hb_streq(word[1], module);
-}
-
 static int is_here(void *arg, const char *name)
 {
     const struct job *j = arg;
 
     return hb_streq(j->gang.source, name) ||
-           hb_search_env(j->env, name) != NULL || starts_module(j, name);
+           hb_search_env(j->env, name) != NULL ||
+           hb_streq(hb_launch_module(j->opt->apps[0].argv.v), name);
 }
 
 /* Does anybody say how many ranks there are, or what each of them gets? */

@@ -23,6 +23,7 @@ struct reader {
     struct hb_launch *l;
     char *const *argv; /* the words that are left */
     const char *python;
+    const char *backend, *endpoint; /* of the rendezvous */
     int module, no_python, local_rank;
     int itself; /* the tool runs on each host */
     uint32_t min_nodes, max_nodes, max_restarts, min_ranks, max_ranks;
@@ -136,19 +137,26 @@ static int master_port(const struct reader *r, const struct hb_launch_option *o,
     return 0;
 }
 
-/* Gloo takes one; NCCL and Open MPI any number. */
+/* Gloo takes one; NCCL and Open MPI any number, of one option or of several. */
 static int interfaces(struct reader *r, const struct hb_launch_option *o,
                       const char *value, struct hpcboot_error *err)
 {
     struct hb_strv *env = &r->l->env;
+    const char *before = hb_env_get(env, "NCCL_SOCKET_IFNAME");
     int first = (int)strcspn(value, ",");
+    char *all;
 
     if (first == 0 || strpbrk(value, " \t") != NULL) {
         return bad_value(r, o, value, "names, as eth0,eth1", err);
     }
-    hb_env_setf(env, o->to, "%.*s", first, value);
-    hb_env_set(env, "NCCL_SOCKET_IFNAME", value);
-    hb_env_set(env, "OMPI_MCA_btl_tcp_if_include", value);
+    all = before != NULL ? hb_xasprintf("%s,%s", before, value)
+                         : hb_xstrdup(value);
+    if (before == NULL) {
+        hb_env_setf(env, o->to, "%.*s", first, value);
+    }
+    hb_env_set(env, "NCCL_SOCKET_IFNAME", all);
+    hb_env_set(env, "OMPI_MCA_btl_tcp_if_include", all);
+    free(all);
     return 0;
 }
 
@@ -192,6 +200,8 @@ static int take_value(struct reader *r, const struct hb_launch_option *o,
         hb_env_setf(&l->env, o->to, "%llu", (unsigned long long)n << 20);
         return rc;
     case MASTER_PORT: return master_port(r, o, value, err);
+    case RDZV_BACKEND: r->backend = value; return 0;
+    case RDZV_ENDPOINT: r->endpoint = value; return 0;
     case SSH_PORT:
         return hb_parse_int(value, 1, 65535, &l->port) < 0
                    ? bad_value(r, o, value, "a port number", err) : 0;
@@ -213,7 +223,7 @@ static int take_option(struct reader *r, const struct hb_launch_option *o,
     case MODULE: r->module = 1; return 0;
     case NO_PYTHON: r->no_python = 1; return 0;
     case USE_ENV: case NO_LOCAL_RANK: r->local_rank = 0; return 0;
-    case TURN_ON: hb_env_set(&r->l->env, o->to, "1"); return 0;
+    case TURN: hb_env_set(&r->l->env, o->to, o->text); return 0;
     case SWITCH:
         if (hb_streq(o->to, "nodes")) {
             return nodes(r, o, o->text, err);
@@ -234,6 +244,7 @@ static int read_option(struct reader *r, struct hpcboot_error *err)
     const struct hb_launch_option *o =
         hb_launch_find_option(r->tool, word, len);
     const char *value = word[len] == '=' ? word + len + 1 : NULL;
+    int more; /* words that it takes */
 
     if (o == NULL) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no option %.*s "
@@ -241,7 +252,7 @@ static int read_option(struct reader *r, struct hpcboot_error *err)
                        r->tool->name, (int)(word - spelling + (long)len),
                        spelling, r->tool->name);
     }
-    if (o->has_value && value == NULL) {
+    for (more = value != NULL ? 0 : o->n_values; more > 0; more--) {
         value = *r->argv;
         if (value == NULL) {
             return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %s needs a value",
@@ -250,6 +261,21 @@ static int read_option(struct reader *r, struct hpcboot_error *err)
         r->argv++;
     }
     return take_option(r, o, spelling, value, err);
+}
+
+/* HOST:PORT: the first host listens there, unless that is a server of its own,
+ * which hosts then do without. */
+static int read_endpoint(struct reader *r, struct hpcboot_error *err)
+{
+    const char *port = r->endpoint != NULL ? strrchr(r->endpoint, ':') : NULL;
+
+    if (port == NULL || strchr(port, ']') != NULL ||
+        (r->backend != NULL && hb_starts_with(r->backend, "etcd"))) {
+        return 0;
+    }
+    return master_port(r, hb_launch_find_option(r->tool, "rdzv-endpoint",
+                                                strlen("rdzv-endpoint")),
+                       port + 1, err);
 }
 
 static int read_variable(struct reader *r, const char *name,
@@ -415,6 +441,7 @@ int hb_launch_read(char *const *argv, const char *python,
            !hb_streq(*r.argv, "--")) {
         rc = read_option(&r, err);
     }
+    rc = rc < 0 ? rc : read_endpoint(&r, err);
     if (rc < 0) {
         return rc;
     }

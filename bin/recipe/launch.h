@@ -49,5 +49,7 @@ int hb_launch_read(char *const *argv, const char *python,
 void hb_launch_destroy(struct hb_launch *l);
 /* The tool that argv begins with, or NULL; static. */
 const char *hb_launch_tool(char *const *argv);
+/* MODULE where argv is `python ... -m MODULE`, else NULL; borrowed. */
+const char *hb_launch_module(char *const *argv);
 
 #endif

@@ -14,17 +14,17 @@ enum hb_launch_meaning {
     GIVE,         /* the recipe's variable `to` */
     SWITCH,       /* the same, with a fixed text */
     VARIABLE,     /* an environment variable of the ranks */
-    INTERFACES,   /* a list of networks: in `to` the first one alone */
-    TURN_ON,      /* the same: 1 */
+    TURN,         /* the same, with a fixed text */
     MEGABYTES,    /* the same, in bytes */
+    INTERFACES,   /* a list of networks: in `to` the first one alone */
     NODES, PER_NODE, RANKS, MIN_RANKS, MAX_RANKS, MAX_RESTARTS, HOSTS,
     HOSTFILE, DISCOVER, INCLUDE, MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK,
-    MASTER_PORT, SSH_PORT,
+    MASTER_PORT, SSH_PORT, RDZV_BACKEND, RDZV_ENDPOINT,
 };
 
 struct hb_launch_option {
     const char *name; /* without dashes, '-' for '_' */
-    int has_value;
+    int n_values;
     enum hb_launch_meaning means;
     const char *to, *text;
 };

@@ -17,8 +17,8 @@ static const struct hb_launch_option torch_options[] = {
     {"max-restarts", 1, MAX_RESTARTS, NULL, NULL},
     {"master-port", 1, MASTER_PORT, "port_master", NULL},
     {"rdzv-id", 1, NOTHING, NULL, NULL},
-    {"rdzv-backend", 1, NOTHING, NULL, NULL},
-    {"rdzv-endpoint", 1, NOTHING, NULL, NULL},
+    {"rdzv-backend", 1, RDZV_BACKEND, NULL, NULL},
+    {"rdzv-endpoint", 1, RDZV_ENDPOINT, "port_master", NULL},
     {"rdzv-conf", 1, GIVE, "rdzv_conf", NULL},
     {"role", 1, GIVE, "role_name", NULL},
     {"monitor-interval", 1, NOTHING, NULL, NULL},
@@ -87,16 +87,20 @@ static const struct hb_launch_option horovod_options[] = {
     {"hostfile", 1, HOSTFILE, NULL, NULL},
     {"p", 1, SSH_PORT, NULL, NULL},
     {"ssh-port", 1, SSH_PORT, NULL, NULL},
+    {"i", 1, WITHOUT, NULL, NULL},
+    {"ssh-identity-file", 1, WITHOUT, NULL, NULL},
     {"min-np", 1, MIN_RANKS, NULL, NULL},
     {"min-num-proc", 1, MIN_RANKS, NULL, NULL},
     {"max-np", 1, MAX_RANKS, NULL, NULL},
     {"max-num-proc", 1, MAX_RANKS, NULL, NULL},
     {"reset-limit", 1, WITHOUT, NULL, NULL},
     {"elastic-timeout", 1, NOTHING, NULL, NULL},
+    {"blacklist-cooldown-range", 2, WITHOUT, NULL, NULL},
     {"slots-per-host", 1, PER_NODE, NULL, NULL},
     {"host-discovery-script", 1, DISCOVER, NULL, NULL},
     {"gloo", 0, SWITCH, "controller", "gloo"},
     {"mpi", 0, SWITCH, "controller", "mpi"},
+    {"jsrun", 0, WITHOUT, NULL, NULL},
     {"gloo-timeout-seconds", 1, VARIABLE, "HOROVOD_GLOO_TIMEOUT_SECONDS",
      NULL},
     {"network-interfaces", 1, INTERFACES, "HOROVOD_GLOO_IFACE", NULL},
@@ -104,16 +108,51 @@ static const struct hb_launch_option horovod_options[] = {
     {"fusion-threshold-mb", 1, MEGABYTES, "HOROVOD_FUSION_THRESHOLD", NULL},
     {"cycle-time-ms", 1, VARIABLE, "HOROVOD_CYCLE_TIME", NULL},
     {"cache-capacity", 1, VARIABLE, "HOROVOD_CACHE_CAPACITY", NULL},
+    {"hierarchical-allreduce", 0, TURN, "HOROVOD_HIERARCHICAL_ALLREDUCE", "1"},
+    {"no-hierarchical-allreduce", 0, TURN, "HOROVOD_HIERARCHICAL_ALLREDUCE",
+     "0"},
+    {"hierarchical-allgather", 0, TURN, "HOROVOD_HIERARCHICAL_ALLGATHER", "1"},
+    {"no-hierarchical-allgather", 0, TURN, "HOROVOD_HIERARCHICAL_ALLGATHER",
+     "0"},
+    {"torus-allreduce", 0, TURN, "HOROVOD_TORUS_ALLREDUCE", "1"},
+    {"no-torus-allreduce", 0, TURN, "HOROVOD_TORUS_ALLREDUCE", "0"},
     {"timeline-filename", 1, VARIABLE, "HOROVOD_TIMELINE", NULL},
+    {"timeline-mark-cycles", 0, TURN, "HOROVOD_TIMELINE_MARK_CYCLES", "1"},
+    {"no-timeline-mark-cycles", 0, TURN, "HOROVOD_TIMELINE_MARK_CYCLES", "0"},
     {"log-level", 1, VARIABLE, "HOROVOD_LOG_LEVEL", NULL},
-    {"autotune", 0, TURN_ON, "HOROVOD_AUTOTUNE", NULL},
+    {"log-with-timestamp", 0, TURN, "HOROVOD_LOG_HIDE_TIME", "0"},
+    {"no-log-hide-timestamp", 0, TURN, "HOROVOD_LOG_HIDE_TIME", "0"},
+    {"log-without-timestamp", 0, TURN, "HOROVOD_LOG_HIDE_TIME", "1"},
+    {"log-hide-timestamp", 0, TURN, "HOROVOD_LOG_HIDE_TIME", "1"},
+    {"prefix-timestamp", 0, WITHOUT, NULL, NULL},
+    {"prefix-output-with-timestamp", 0, WITHOUT, NULL, NULL},
+    {"autotune", 0, TURN, "HOROVOD_AUTOTUNE", "1"},
+    {"no-autotune", 0, TURN, "HOROVOD_AUTOTUNE", "0"},
     {"autotune-log-file", 1, VARIABLE, "HOROVOD_AUTOTUNE_LOG", NULL},
-    {"no-stall-check", 0, TURN_ON, "HOROVOD_STALL_CHECK_DISABLE", NULL},
+    {"autotune-warmup-samples", 1, VARIABLE, "HOROVOD_AUTOTUNE_WARMUP_SAMPLES",
+     NULL},
+    {"autotune-steps-per-sample", 1, VARIABLE,
+     "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", NULL},
+    {"autotune-bayes-opt-max-samples", 1, VARIABLE,
+     "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", NULL},
+    {"autotune-gaussian-process-noise", 1, VARIABLE,
+     "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE", NULL},
+    {"no-stall-check", 0, TURN, "HOROVOD_STALL_CHECK_DISABLE", "1"},
+    {"stall-check", 0, TURN, "HOROVOD_STALL_CHECK_DISABLE", "0"},
+    {"stall-check-warning-time-seconds", 1, VARIABLE,
+     "HOROVOD_STALL_CHECK_TIME_SECONDS", NULL},
+    {"stall-check-shutdown-time-seconds", 1, VARIABLE,
+     "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", NULL},
+    {"mpi-threads-disable", 0, TURN, "HOROVOD_MPI_THREADS_DISABLE", "1"},
+    {"no-mpi-threads-disable", 0, TURN, "HOROVOD_MPI_THREADS_DISABLE", "0"},
+    {"num-nccl-streams", 1, VARIABLE, "HOROVOD_NUM_NCCL_STREAMS", NULL},
+    {"thread-affinity", 1, VARIABLE, "HOROVOD_THREAD_AFFINITY", NULL},
+    {"tcp", 0, TURN, "NCCL_IB_DISABLE", "1"},
+    {"binding-args", 1, WITHOUT, NULL, NULL},
     {"mpi-args", 1, WITHOUT, NULL, NULL},
     {"output-filename", 1, WITHOUT, NULL, NULL},
     {"config-file", 1, WITHOUT, NULL, NULL},
     {"start-timeout", 1, NOTHING, NULL, NULL},
-    {"ssh-identity-file", 1, WITHOUT, NULL, NULL},
     {"disable-cache", 0, NOTHING, NULL, NULL},
     {"verbose", 0, NOTHING, NULL, NULL},
     {NULL, 0, NOTHING, NULL, NULL}};
@@ -135,24 +174,54 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+/* How many words of argv are Python and its options, up to the last word of
+ * `-m MODULE`; 0: it is not so. Options may stand in one word (-um MODULE), and
+ * those that have a value have it there (-Wignore) or in the next one. */
+static size_t words_of_module(char *const *argv, const char **module_out)
+{
+    static const char with_value[] = "WXmc";
+
+    if (argv[0] == NULL || !hb_starts_with(base_name(argv[0]), "python")) {
+        return 0;
+    }
+    for (size_t at = 1; argv[at] != NULL && argv[at][0] == '-'; at++) {
+        const char *option = argv[at] + 1;
+
+        option += hb_starts_with(option, "-") ? strlen(option)
+                                              : strcspn(option, with_value);
+        if (*option == '\0') {
+            at += hb_streq(argv[at], "--check-hash-based-pycs") &&
+                  argv[at + 1] != NULL;
+            continue;
+        }
+        *module_out = option[1] != '\0' ? option + 1 : argv[++at];
+        if (*option == 'm' || *option == 'c' || *module_out == NULL) {
+            return *option == 'm' && *module_out != NULL ? at + 1 : 0;
+        }
+    }
+    return 0;
+}
+
+const char *hb_launch_module(char *const *argv)
+{
+    const char *module = NULL;
+
+    return words_of_module(argv, &module) > 0 ? module : NULL;
+}
+
 const struct hb_launch_tool *hb_launch_find_tool(char *const *argv,
                                                  size_t *n_words)
 {
-    int python = argv[0] != NULL &&
-                 hb_starts_with(base_name(argv[0]), "python");
-    size_t at = 1;
+    const char *module = NULL;
+    size_t words = words_of_module(argv, &module);
 
-    while (python && hb_streq(argv[at], "-u")) {
-        at++;
-    }
-    python = python && hb_streq(argv[at], "-m") && argv[at + 1] != NULL;
     for (size_t i = 0; argv[0] != NULL && i < sizeof tools / sizeof *tools;
          i++) {
-        const char *word = tools[i].is_module ? (python ? argv[at + 1] : NULL)
-                                              : base_name(argv[0]);
+        const char *word = !tools[i].is_module ? base_name(argv[0])
+                           : words > 0 ? module : NULL;
 
         if (hb_streq(word, tools[i].name)) {
-            *n_words = tools[i].is_module ? at + 2 : 1;
+            *n_words = tools[i].is_module ? words : 1;
             return &tools[i];
         }
     }

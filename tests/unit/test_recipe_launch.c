@@ -94,6 +94,11 @@ static void the_program_is_what_a_worker_runs(void **state)
          "/p/python3.11 -u t.py");
     runs("python -u -m torch.distributed.launch --use_env t.py", "torch",
          "python -u t.py");
+    runs("python3 -W error -X dev -m torch.distributed.run t.py", "torch",
+         "python3 -u t.py");
+    runs("python3 -Wignore -um torch.distributed.run t.py", "torch",
+         "python3 -u t.py");
+    runs("python3 -Bmtorch.distributed.run t.py", "torch", "python3 -u t.py");
     runs("horovodrun -np 4 python t.py", "horovod", "python t.py");
     runs("deepspeed --num_gpus 2 t.py --deepspeed", "deepspeed",
          "/v/python3 -u t.py --deepspeed");
@@ -109,6 +114,92 @@ static void other_programs_are_let_be(void **state)
     assert_int_equal(read_line("python3 -m torch.utils.collect_env", &l, NULL),
                      0);
     assert_int_equal(read_line("./torchrunner", &l, NULL), 0);
+    assert_int_equal(read_line("python3 t.py -m torch.distributed.run x", &l,
+                               NULL), 0);
+    assert_int_equal(read_line("python3 -c -m torch.distributed.run x", &l,
+                               NULL), 0);
+    assert_int_equal(read_line("python3 -W -m torch.distributed.run x", &l,
+                               NULL), 0);
+    assert_int_equal(read_line("python3 -u -m", &l, NULL), 0);
+    assert_int_equal(read_line("python3 -W", &l, NULL), 0);
+}
+
+static void has_env(const struct hb_launch *l, const char *name,
+                    const char *value)
+{
+    const char *has = hb_env_get(&l->env, name);
+
+    if (!hb_streq(has, value)) {
+        fail_msg("%s is %s, not %s", name, has != NULL ? has : "not set",
+                 value);
+    }
+}
+
+static void what_horovodrun_makes_a_variable_is_one(void **state)
+{
+    struct hb_launch l;
+
+    reads("horovodrun -np 2 --timeline-filename f --timeline-mark-cycles "
+          "--autotune --autotune-warmup-samples 4 --autotune-steps-per-sample "
+          "5 --autotune-bayes-opt-max-samples 6 "
+          "--autotune-gaussian-process-noise 0.5 --no-hierarchical-allreduce "
+          "--hierarchical-allgather --stall-check-warning-time-seconds 7 "
+          "--stall-check-shutdown-time-seconds 8 --mpi-threads-disable "
+          "--num-nccl-streams 2 --thread-affinity 3 --log-hide-timestamp "
+          "--tcp python t.py", &l);
+    has_env(&l, "HOROVOD_TIMELINE", "f");
+    has_env(&l, "HOROVOD_TIMELINE_MARK_CYCLES", "1");
+    has_env(&l, "HOROVOD_AUTOTUNE", "1");
+    has_env(&l, "HOROVOD_AUTOTUNE_WARMUP_SAMPLES", "4");
+    has_env(&l, "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", "5");
+    has_env(&l, "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", "6");
+    has_env(&l, "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE", "0.5");
+    has_env(&l, "HOROVOD_HIERARCHICAL_ALLREDUCE", "0");
+    has_env(&l, "HOROVOD_HIERARCHICAL_ALLGATHER", "1");
+    has_env(&l, "HOROVOD_STALL_CHECK_TIME_SECONDS", "7");
+    has_env(&l, "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "8");
+    has_env(&l, "HOROVOD_MPI_THREADS_DISABLE", "1");
+    has_env(&l, "HOROVOD_NUM_NCCL_STREAMS", "2");
+    has_env(&l, "HOROVOD_THREAD_AFFINITY", "3");
+    has_env(&l, "HOROVOD_LOG_HIDE_TIME", "1");
+    has_env(&l, "NCCL_IB_DISABLE", "1");
+    assert_string_equal(l.program.v[0], "python");
+    hb_launch_destroy(&l);
+    reads("horovodrun -np 2 -i key --blacklist-cooldown-range 10 20 x", &l);
+    assert_int_equal(l.ignored.n, 2);
+    assert_string_equal(l.program.v[0], "x");
+    hb_launch_destroy(&l);
+    refuses("horovodrun --blacklist-cooldown-range 10", "needs a value");
+}
+
+/* The place where torchrun's hosts meet. */
+static void port_of(const char *line, const char *port)
+{
+    struct hb_launch l;
+
+    reads(line, &l);
+    if (!hb_streq(hb_env_get(&l.given, hb_streq(l.framework, "torchrun")
+                                           ? "port_rdzv" : "port_master"),
+                  port)) {
+        fail_msg("%s: not at %s", line, port != NULL ? port : "any port");
+    }
+    hb_launch_destroy(&l);
+}
+
+static void an_endpoint_of_torchrun_has_its_port(void **state)
+{
+    port_of("torchrun --rdzv-backend c10d --rdzv-endpoint=a.b:29411 t.py",
+            "29411");
+    port_of("torchrun --master-port 1 --rdzv_endpoint [fd00::1]:29412 t.py",
+            "29412");
+    port_of("torchrun --nnodes 1:2 --rdzv-endpoint a:29413 t.py", "29413");
+    port_of("torchrun --rdzv-endpoint localhost:0 t.py", NULL);
+    port_of("torchrun --rdzv-endpoint [fd00::1] t.py", NULL);
+    port_of("torchrun --rdzv-endpoint a t.py", NULL);
+    port_of("torchrun --rdzv-endpoint a:2379 --rdzv-backend etcd-v2 t.py",
+            NULL);
+    refuses("torchrun --rdzv-endpoint a:x t.py",
+            "--rdzv-endpoint x: expected a port number");
 }
 
 static void numbers_and_hosts(void **state)
@@ -159,6 +250,11 @@ static void numbers_and_hosts(void **state)
     assert_string_equal(hb_env_get(&l.env, "NCCL_SOCKET_IFNAME"), "eth1,ib0");
     assert_string_equal(hb_env_get(&l.env, "OMPI_MCA_btl_tcp_if_include"),
                         "eth1,ib0");
+    hb_launch_destroy(&l);
+    reads("horovodrun -np 2 --network-interface eth1 --network-interface ib0 "
+          "x", &l);
+    assert_string_equal(hb_env_get(&l.env, "HOROVOD_GLOO_IFACE"), "eth1");
+    assert_string_equal(hb_env_get(&l.env, "NCCL_SOCKET_IFNAME"), "eth1,ib0");
     hb_launch_destroy(&l);
     reads("deepspeed --include a:0,1@b --hostfile f t.py", &l);
     assert_string_equal(l.host_list, "a:2,b");
@@ -321,6 +417,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_is_what_a_worker_runs),
         cmocka_unit_test(other_programs_are_let_be),
+        cmocka_unit_test(what_horovodrun_makes_a_variable_is_one),
+        cmocka_unit_test(an_endpoint_of_torchrun_has_its_port),
         cmocka_unit_test(numbers_and_hosts),
         cmocka_unit_test(elastic_torchrun_keeps_its_numbers),
         cmocka_unit_test(

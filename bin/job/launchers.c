@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/job/framework.h"
 #include "bin/proc/search.h"
@@ -129,6 +130,33 @@ static void take_launch(struct job *j, struct hb_launch *l)
     }
 }
 
+/* DeepSpeed gives the ranks of several hosts the variables of these files, the
+ * later one before the other. What --env-file names goes before both. */
+static void take_deepspeed_env(struct job *j)
+{
+    const char *name = hb_search_env(j->env, "DS_ENV_FILE");
+    const char *dirs[] = {hb_search_env(j->env, "HOME"), "."};
+    struct hb_strv *said = &j->own->env_files, all = HB_STRV_INIT;
+
+    name = name != NULL && *name != '\0' ? name : ".deepspeed_env";
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        char *path;
+
+        if (dirs[i] == NULL) {
+            continue;
+        }
+        path = name[0] == '/' ? hb_xstrdup(name)
+                              : hb_xasprintf("%s/%s", dirs[i], name);
+        if (access(path, F_OK) == 0) {
+            hb_strv_push(&all, path);
+        }
+        free(path);
+    }
+    hb_strv_extend(&all, hb_strv_view(said));
+    hb_strv_destroy(said);
+    *said = all;
+}
+
 /* The operator's policy is one torchrun on each host of its gang: it does not
  * hold for ranks, hosts or a framework that hbrun itself is told. */
 static struct hb_launch_variables variables_of(const struct job *j)
@@ -182,6 +210,9 @@ int job_launchers_read(struct job *j, struct hpcboot_error *err)
     }
     if (rc == 1) {
         take_launch(j, &l);
+    }
+    if (rc == 1 && hb_streq(l.tool, "deepspeed")) {
+        take_deepspeed_env(j);
     }
     hb_launch_destroy(&l);
     return rc < 0 ? rc : 0;

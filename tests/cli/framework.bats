@@ -357,6 +357,27 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     done
 }
 
+# shellcheck disable=SC2016  # expanded by the rank
+@test "DeepSpeed's own file of variables counts, before what hbrun is told" {
+    local tool='deepspeed --no_local_rank --no_python'
+    show='echo "$A $B $C"'
+    printf 'A=home\nB=home\nC=home\n' > "$HOME/.deepspeed_env"
+    printf 'B=here=1\nC=here\n' > .deepspeed_env
+    echo C=said > said
+    # shellcheck disable=SC2086  # words
+    run hb -n 1 --env-file said $tool sh -c "$show"
+    ended_with 0
+    says '^home here=1 said$'
+    # shellcheck disable=SC2086  # words
+    run hb -n 1 -x B=x $tool sh -c "$show"
+    says '^home x here$'
+    # shellcheck disable=SC2086  # words
+    DS_ENV_FILE=$PWD/said run hb -n 1 $tool sh -c "$show"
+    says '^  said$'
+    run hb -n 1 torchrun --no-python sh -c "$show"
+    says '^  $'
+}
+
 @test "DeepSpeed's own launcher gets a hostfile, with slots" {
     printf '#!/bin/sh\ncat "${1#--hostfile=}"; echo "itself: $*"\n' > deepspeed
     chmod +x deepspeed

@@ -335,6 +335,33 @@ static void tell_no_python(struct job *j)
     }
 }
 
+static void tell_number(struct job *j, const char *name, uint32_t n)
+{
+    struct job_framework *f = j->framework;
+
+    if (hb_recipe_takes(f->recipe, name) &&
+        hb_env_get(&f->given, name) == NULL) {
+        hb_env_setf(&f->given, name, "%u", n);
+    }
+}
+
+/* A launcher on each host that is told of all hosts alone waits for one that is
+ * lost, and takes in none that comes. */
+static void tell_range(struct job *j)
+{
+    const struct hb_app_options *app = &j->opt->apps[0];
+
+    if (!hb_recipe_per_host(j->framework->recipe)) {
+        return;
+    }
+    if (job_is_live(j)) {
+        tell_number(j, "min_nodes", app->np_min);
+        tell_number(j, "max_nodes", app->np);
+    } else if (j->on_failure == HB_FAIL_CONTINUE) {
+        tell_number(j, "min_nodes", 1);
+    }
+}
+
 static int check_given(struct job *j, struct hpcboot_error *err)
 {
     struct job_framework *f = j->framework;
@@ -349,6 +376,7 @@ static int check_given(struct job *j, struct hpcboot_error *err)
     }
     if (rc == 0) {
         tell_no_python(j);
+        tell_range(j);
         rc = tell_policy(j, "on_failure", hb_on_failure_name(j->on_failure),
                          "--on-failure", err);
     }

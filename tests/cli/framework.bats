@@ -378,6 +378,20 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says '^  $'
 }
 
+@test "a launcher on each host learns how few hosts, and how many, there may be" {
+    printf '#!/bin/sh\necho "itself: $*"\n' > python3
+    chmod +x python3
+    nodes() { # RANGE OPTION...
+        PATH=$PWD:$PATH run hb --framework torchrun "${@:2}" t.py
+        ended_with 0
+        says "^itself: .* --nnodes=$1 "
+    }
+    nodes 1:1
+    nodes 1:3 --np 1:3 --on-failure continue
+    nodes 1:2 --np 1:3 --recipe-set max_nodes=2 --on-failure respawn
+    nodes 1:1 --np 1:3 --on-failure restart-job
+}
+
 @test "DeepSpeed's own launcher gets a hostfile, with slots" {
     printf '#!/bin/sh\ncat "${1#--hostfile=}"; echo "itself: $*"\n' > deepspeed
     chmod +x deepspeed

@@ -214,6 +214,29 @@ static int check_loops(const struct hb_recipe *r, struct hpcboot_error *err)
 
 /* --- the whole --------------------------------------------------------- */
 
+static int is_command(const struct statement *s)
+{
+    return s->kind == ST_RUN || s->kind == ST_START || s->kind == ST_READY ||
+           s->kind == ST_STOP;
+}
+
+/* ${words NAME} makes words of a command, and so is one itself. */
+static int check_cuts(const struct hb_recipe *r, const struct node *n,
+                      int is_word, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (; rc == 0 && n != NULL; n = n->next) {
+        if (n->is_cut && !(is_word && n->next == NULL)) {
+            return recipe_fail(r->name, n->at, err, "${words %s} stands "
+                               "alone, as a word of a command", n->text);
+        }
+        is_word = 0;
+        rc = check_cuts(r, n->body, 0, err);
+    }
+    return rc;
+}
+
 static int check_statement(const struct hb_recipe *r, struct statement *s,
                            struct hpcboot_error *err)
 {
@@ -221,6 +244,8 @@ static int check_statement(const struct hb_recipe *r, struct statement *s,
 
     for (size_t i = 0; rc == 0 && i < s->n_words; i++) {
         rc = resolve_all(r, s->words[i].nodes, err);
+        rc = rc < 0 ? rc : check_cuts(r, s->words[i].nodes, is_command(s),
+                                      err);
     }
     if (rc == 0 && (s->kind == ST_SET || s->kind == ST_TAKE)) {
         for (int i = 0; i < VAR_BUILTIN; i++) {
@@ -259,6 +284,7 @@ int recipe_check(struct hb_recipe *r, struct hpcboot_error *err)
              c = c->next) {
             rc = resolve(r, c->name, err);
             rc = rc < 0 ? rc : resolve_all(r, c->value.nodes, err);
+            rc = rc < 0 ? rc : check_cuts(r, c->value.nodes, 0, err);
         }
     }
     for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {

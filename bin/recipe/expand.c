@@ -196,7 +196,9 @@ static int put_words(struct expansion *x, const struct statement *s,
             continue;
         }
         rc = put_nodes(x, w->nodes, c, &text, err);
-        if (rc == 0 && (text.len > 0 || w->nodes == NULL ||
+        if (rc == 0 && w->nodes != NULL && w->nodes->is_cut) {
+            rc = hb_expand_cut(x, w->nodes, hb_str_text(&text), out, err);
+        } else if (rc == 0 && (text.len > 0 || w->nodes == NULL ||
                         w->nodes->kind == NODE_TEXT)) {
             hb_strv_push(out, hb_str_text(&text));
         }

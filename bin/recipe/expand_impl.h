@@ -35,4 +35,10 @@ void hb_expand_builtin(const struct expansion *x, int variable,
 int hb_expand_program(const struct expansion *x, const struct word *w,
                       struct hb_strv *out);
 
+/* Adds the words of `text`, which is what `n` stands for: cut at blanks outside
+ * of '...' and "...". */
+int hb_expand_cut(const struct expansion *x, const struct node *n,
+                  const char *text, struct hb_strv *out,
+                  struct hpcboot_error *err);
+
 #endif

@@ -285,6 +285,21 @@ static int each(struct lexer *l, struct node *n, struct hpcboot_error *err)
     return rc;
 }
 
+/* NAME, or `words NAME`, of which the first word has been taken. */
+static int name_after(struct lexer *l, struct node *n,
+                      struct hpcboot_error *err)
+{
+    if (hb_streq(n->text, "words") && peek(l, 0) == ' ') {
+        skip_blanks(l);
+        free(n->text);
+        n->text = take_name(l);
+        n->is_cut = 1;
+    }
+    return recipe_name_ok(n->text)
+               ? 0 : recipe_fail(l->file, n->at, err, "expected the name of a "
+                                 "variable after ${");
+}
+
 /* At "${". */
 static int variable(struct lexer *l, struct builder *b,
                     struct hpcboot_error *err)
@@ -302,9 +317,8 @@ static int variable(struct lexer *l, struct builder *b,
     n->text = take_name(l);
     if (hb_streq(n->text, "each") && peek(l, 0) != '}') {
         rc = each(l, n, err);
-    } else if (!recipe_name_ok(n->text)) {
-        rc = recipe_fail(l->file, n->at, err, "expected the name of a "
-                         "variable after ${");
+    } else {
+        rc = name_after(l, n, err);
     }
     if (rc == 0 && take(l) != '}') {
         rc = recipe_fail(l->file, n->at, err, "${ is not closed by }");

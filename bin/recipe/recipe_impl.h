@@ -22,6 +22,7 @@ struct node {
     char *text; /* of NODE_TEXT; the name of NODE_VARIABLE */
     int variable; /* enum variable, once checked */
     size_t index; /* into ports, sets or files, by variable */
+    int is_cut;   /* ${words NAME}: into words, at its blanks */
     enum each_kind each;
     char *role;      /* ${each rank of ROLE: ...} */
     char *separator;

@@ -9,6 +9,8 @@
 
 #include "bin/recipe/expand_impl.h"
 
+#define BLANKS " \t\r\n"
+
 const char *hb_expand_given(const struct expansion *x, const char *name)
 {
     size_t n = strlen(name);
@@ -90,6 +92,33 @@ int hb_expand_program(const struct expansion *x, const struct word *w,
         hb_strv_push(out, x->f->program[i]);
     }
     return 1;
+}
+
+int hb_expand_cut(const struct expansion *x, const struct node *n,
+                  const char *text, struct hb_strv *out,
+                  struct hpcboot_error *err)
+{
+    while (*(text += strspn(text, BLANKS)) != '\0') {
+        struct hb_str word = HB_STR_INIT;
+        const char *end = text;
+
+        hb_str_put(&word, "");
+        while (end != NULL && *text != '\0' && strchr(BLANKS, *text) == NULL) {
+            int quote = *text == '"' || *text == '\'';
+
+            end = quote ? strchr(text + 1, *text) : text + 1;
+            if (end != NULL) {
+                hb_str_putn(&word, text + quote, (size_t)(end - text) - quote);
+                text = end + quote;
+            }
+        }
+        hb_strv_take(out, hb_str_steal(&word));
+        if (end == NULL) {
+            return recipe_fail(x->r->name, n->at, err, "a quote is not closed "
+                               "in what %s is: %s", n->text, text);
+        }
+    }
+    return 0;
 }
 
 /* Alone on its host, or with GPUs that nobody else sees, a rank has all of

@@ -150,6 +150,41 @@ static void commands_and_files(void **state)
     hb_recipe_rank_destroy(&out);
 }
 
+static void options_are_cut_into_words(void **state)
+{
+    static char *const given[] = {S("o= --a 1\t--b='x y'  \"\" z"), NULL};
+    struct job *j = *state;
+    struct hpcboot_error err = {0};
+    static char *const open[] = {S("o=--a 'x y"), NULL};
+    const char *t = "set o \"\"\nrun prog ${words o} ${o}\n";
+    struct hb_recipe_rank out;
+    struct hb_recipe *r = parse(t);
+
+    expand(j, t, 0, &out);
+    assert_int_equal(out.argv.n, 1);
+    hb_recipe_rank_destroy(&out);
+    j->f.given = given;
+    expand(j, t, 0, &out);
+    assert_int_equal(out.argv.n, 7);
+    assert_string_equal(out.argv.v[1], "--a");
+    assert_string_equal(out.argv.v[2], "1");
+    assert_string_equal(out.argv.v[3], "--b=x y");
+    assert_string_equal(out.argv.v[4], "");
+    assert_string_equal(out.argv.v[5], "z");
+    assert_string_equal(out.argv.v[6], given[0] + 2);
+    hb_recipe_rank_destroy(&out);
+    j->f.given = open;
+    assert_true(hb_recipe_expand(r, &j->f, 0, &out, &err) < 0);
+    assert_non_null(strstr(err.text, "a quote is not closed in what o is: 'x"));
+    hb_recipe_destroy(r);
+    refuses("set o 1\nrun a${words o}", "t.conf:2:6: ${words o} stands alone");
+    refuses("set o 1\nrun ${words o}a", "t.conf:2:5: ${words o} stands alone");
+    refuses("set o 1\nenv A ${words o}", "${words o} stands alone");
+    refuses("set o 1\nrun ${each rank: ${words o}}", "stands alone");
+    refuses("set o 1\n[when rank is ${words o}]", "stands alone");
+    refuses("run ${words }", "expected the name of a variable");
+}
+
 static void ranks_that_only_serve(void **state)
 {
     struct job *j = *state;
@@ -439,6 +474,7 @@ int main(void)
         TEST(conditions_hold_until_the_next_bracket),
         TEST(what_is_given_stands_before_set),
         TEST(commands_and_files),
+        TEST(options_are_cut_into_words),
         TEST(ranks_that_only_serve),
         TEST(a_recipe_may_take_in_ranks_that_come_later),
         TEST(ranks_meet_where_the_head_or_all_of_them_listen),

@@ -83,6 +83,19 @@ static int take(struct lexer *l)
     return c;
 }
 
+/* 1: a line ended in a backslash, which is skipped: it goes on in the next. */
+static int goes_on(struct lexer *l)
+{
+    size_t crlf = peek(l, 1) == '\r';
+
+    if (peek(l, 0) != '\\' || peek(l, 1 + crlf) != '\n') {
+        return 0;
+    }
+    l->p += 2 + crlf;
+    l->at = (struct recipe_at){l->at.line + 1, 1};
+    return 1;
+}
+
 int lex_more(struct lexer *l)
 {
     for (;;) {
@@ -90,9 +103,8 @@ int lex_more(struct lexer *l)
 
         if (c == ' ' || c == '\t' || c == '\r') {
             take(l);
-        } else if (c == '\\' && peek(l, 1) == '\n') {
-            take(l);
-            take(l);
+        } else if (goes_on(l)) {
+            continue;
         } else if (c == '#') {
             while (peek(l, 0) >= 0 && peek(l, 0) != '\n') {
                 take(l);
@@ -165,6 +177,9 @@ static int escape(struct lexer *l, struct builder *b,
     const char *known;
     int c;
 
+    if (goes_on(l)) {
+        return 0;
+    }
     take(l);
     c = take(l);
     known = c > 0 ? strchr(from, c) : NULL;
@@ -453,10 +468,7 @@ int lex_word(struct lexer *l, struct word *out, struct hpcboot_error *err)
             rc = quoted(l, &b, err);
         } else if (is_variable(l)) {
             rc = variable(l, &b, err);
-        } else if (c == '\\' && peek(l, 1) == '\n') {
-            take(l); /* the word goes on in the next line, as in a shell */
-            take(l);
-        } else if (c == '\\') {
+        } else if (c == '\\') { /* or the word goes on in the next line */
             rc = escape(l, &b, err);
         } else if (c == '\0') {
             rc = recipe_fail(l->file, l->at, err, "a NUL byte");

@@ -11,22 +11,51 @@
 #include "bin/recipe/parse_impl.h"
 #include "lib/base/str.h"
 
+/* How many bytes a backslash takes away their meaning: those of the end of a
+ * line may be two. */
+static size_t escaped(const char *p, const char *end)
+{
+    return end - p > 2 && p[1] == '\r' && p[2] == '\n' ? 2 : end - p > 1;
+}
+
+/* The ] behind which its line has nothing but a comment, or NULL. */
+static const char *closing(const struct lexer *l)
+{
+    const char *found = NULL;
+    char quote = '\0';
+
+    for (const char *p = l->p; p < l->end && *p != '\n'; p++) {
+        if (*p == '\\' && quote != '\'') {
+            p += escaped(p, l->end);
+            continue;
+        }
+        if (quote == '\0' && *p == '#' && strchr(" \t", p[-1]) != NULL) {
+            break;
+        }
+        if (quote != '\0') {
+            quote = *p == quote ? '\0' : quote;
+        } else if (*p == '"' || *p == '\'') {
+            quote = *p;
+        }
+        if (strchr(" \t\r", *p) == NULL) {
+            found = *p == ']' && quote == '\0' ? p : NULL;
+        }
+    }
+    return found;
+}
+
 /* Cuts "[when ... ]" out of its line: the lexer then reads words of it. */
 static int bracket_line(struct parser *p, struct lexer *inner,
                         struct hpcboot_error *err)
 {
-    const char *nl = memchr(p->l.p, '\n', (size_t)(p->l.end - p->l.p));
-    const char *end = nl != NULL ? nl : p->l.end;
+    const char *end = closing(&p->l);
 
-    while (end > p->l.p && strchr(" \t\r", end[-1]) != NULL) {
-        end--;
-    }
-    if (end[-1] != ']') {
+    if (end == NULL) {
         return recipe_fail(p->l.file, p->l.at, err, "[ is not closed by ] at "
                            "the end of its line");
     }
     *inner = p->l;
-    inner->end = end - 1;
+    inner->end = end;
     inner->p++;
     inner->at.column++;
     return 0;
@@ -101,7 +130,8 @@ int parse_bracket(struct parser *p, struct hpcboot_error *err)
 {
     static const char *const known[] = {"always", "when"};
     struct hb_recipe *r = p->r;
-    struct lexer outer = p->l, inner;
+    const char *end = p->l.end;
+    struct lexer inner;
     int which = 0;
     int rc = bracket_line(p, &inner, err);
 
@@ -121,10 +151,8 @@ int parse_bracket(struct parser *p, struct hpcboot_error *err)
     if (rc == 0 && lex_more(&p->l)) {
         rc = recipe_fail(p->l.file, p->l.at, err, "expected ]");
     }
-    p->l = outer;
-    while (rc == 0 && p->l.p < inner.end + 1) {
-        p->l.p++;
-        p->l.at.column++;
-    }
+    p->l.p = inner.end + 1;
+    p->l.at.column++;
+    p->l.end = end;
     return rc;
 }

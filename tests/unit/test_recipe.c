@@ -61,6 +61,32 @@ static void quotes_and_continued_lines(void **state)
     gives(*state, t, 1, "E", "");
 }
 
+static void a_backslash_continues_any_line(void **state)
+{
+    gives(*state, "env A \"one \\\n two\"\n", 0, "A", "one  two");
+    gives(*state, "env A <<END\none \\\ntwo\nEND\n", 0, "A", "one two");
+    gives(*state, "env A one\\\r\ntwo\r\nenv B \\\r\n x", 0, "A", "onetwo");
+    gives(*state, "env A one\\\r\ntwo\r\nenv B \\\r\n x", 0, "B", "x");
+    gives(*state, "env A 'one \\'\n", 0, "A", "one \\");
+    refuses("env A \"a \\\n b\"\nenv B ${rnk}", "t.conf:3:7: there is no");
+}
+
+static void lines_in_brackets_are_lines(void **state)
+{
+    const char *t = "[when rank is 1 and \\\n host is a] # of the first\n"
+                    "env A one\n[when role is not \"]#\"]\t# [any]\r\n"
+                    "env B two\n[always] \n";
+
+    gives(*state, t, 0, "A", NULL);
+    gives(*state, t, 1, "A", "one");
+    gives(*state, t, 0, "B", "two");
+    refuses("[when rank is 1 and \\\n rnk is 1]\n", "t.conf:2:2: there is no");
+    refuses("[always] #\nenv A ${x}", "t.conf:2:7: there is no variable x");
+    refuses("[always] always", "t.conf:1:1: [ is not closed");
+    refuses("[always # ]", "t.conf:1:1: [ is not closed");
+    refuses("[when rank is \"1]", "t.conf:1:1: [ is not closed");
+}
+
 static void each_walks_ranks_and_hosts(void **state)
 {
     const char *t = "env A \"${each rank: ${rank}@${host}}\"\n"
@@ -468,6 +494,8 @@ int main(void)
         TEST(the_first_name_that_is_here_says_what_is_usual),
         TEST(a_variable_is_that_of_the_rank),
         TEST(quotes_and_continued_lines),
+        TEST(a_backslash_continues_any_line),
+        TEST(lines_in_brackets_are_lines),
         TEST(each_walks_ranks_and_hosts),
         TEST(roles_number_their_ranks),
         TEST(ports_are_those_of_their_place),

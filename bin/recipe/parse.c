@@ -244,15 +244,15 @@ static int read_head(struct parser *p, struct statement *s,
     return lex_plain(&p->l, "a role", &p->r->head_role, &p->r->head_at, err);
 }
 
-static int read_number(struct parser *p, const char *what, unsigned max,
-                       uint32_t *out, struct hpcboot_error *err)
+static int read_number(struct parser *p, const char *what, unsigned min,
+                       unsigned max, uint32_t *out, struct hpcboot_error *err)
 {
     struct recipe_at at;
     char *word = NULL;
     uint64_t v = 0;
     int rc = lex_plain(&p->l, what, &word, &at, err);
 
-    if (rc == 0 && hb_parse_u64(word, 0, max, &v) < 0) {
+    if (rc == 0 && hb_parse_u64(word, min, max, &v) < 0) {
         rc = recipe_fail(p->l.file, at, err, "%s is no %s", word, what);
     }
     free(word);
@@ -288,7 +288,7 @@ static int read_port(struct parser *p, struct statement *s,
     }
     port->kind = (enum hb_recipe_port_kind)kind;
     if (rc == 0) {
-        rc = read_number(p, "port number", PORT_MAX, &port->wanted, err);
+        rc = read_number(p, "port number", 0, PORT_MAX, &port->wanted, err);
     }
     if (rc == 0 && lex_more(&p->l)) {
         rc = parse_choice(p, from, 1, "word here (from)", &word, err);
@@ -347,7 +347,7 @@ static int read_command(struct parser *p, struct statement *s,
 static int read_ready(struct parser *p, struct statement *s,
                       struct hpcboot_error *err)
 {
-    int rc = read_number(p, "number of seconds", READY_SECONDS_MAX,
+    int rc = read_number(p, "number of seconds", 1, READY_SECONDS_MAX,
                          &s->seconds, err);
 
     return rc < 0 ? rc : read_command(p, s, err);

@@ -276,6 +276,7 @@ static void mistakes_have_a_place(void **state)
     refuses("[when rank is 1]\nroles a", "t.conf:2:1: roles cannot depend on a "
                                          "condition");
     refuses("ready x y", "t.conf:1:7: x is no number of seconds");
+    refuses("ready 0 y", "t.conf:1:7: 0 is no number of seconds");
     refuses("start", "expected a command");
     refuses("roles a b", "t.conf:1:9: only one role can have the ranks");
     refuses("roles a=1", "t.conf:1:1: one role has to have the ranks");

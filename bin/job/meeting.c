@@ -247,10 +247,36 @@ static int learn_serving(const struct job *j,
     return rc;
 }
 
+static int try_rank(const struct job *j, const struct hb_recipe_facts *facts,
+                    uint32_t rank, struct hpcboot_error *err)
+{
+    struct hb_recipe_rank made;
+    int rc = hb_recipe_expand(j->framework->recipe, facts, rank, &made, err);
+
+    if (rc == 0) {
+        hb_recipe_rank_destroy(&made);
+    }
+    return rc;
+}
+
+/* One of each kind, and the last one, whose texts are the longest. */
+static int try_ranks(const struct job *j, const struct hb_recipe_facts *facts,
+                     struct hpcboot_error *err)
+{
+    uint32_t *ranks = NULL;
+    size_t n = 0;
+    int rc = hb_recipe_kinds(j->framework->recipe, facts, &ranks, &n, err);
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = try_rank(j, facts, ranks[i], err);
+    }
+    free(ranks);
+    return rc < 0 ? rc : try_rank(j, facts, j->map->n_ranks - 1, err);
+}
+
 /* What it makes for a rank may be wrong although the file is right. */
 static int try_recipe(const struct job *j, struct hpcboot_error *err)
 {
-    const uint32_t ranks[] = {0, j->map->n_ranks - 1};
     struct job_framework *f = j->framework;
     struct hb_recipe_facts facts;
     int rc;
@@ -269,16 +295,7 @@ static int try_recipe(const struct job *j, struct hpcboot_error *err)
         f->grows = rc > 0;
         rc = rc < 0 ? rc : 0;
     }
-    for (size_t i = 0; rc == 0 && i < 2; i++) {
-        struct hb_recipe_rank made;
-
-        rc = hb_recipe_expand(f->recipe, &facts, ranks[i], &made,
-                              err);
-        if (rc == 0) {
-            hb_recipe_rank_destroy(&made);
-        }
-    }
-    return rc;
+    return rc < 0 ? rc : try_ranks(j, &facts, err);
 }
 
 /* --- a host that comes while ranks run ------------------------------------ */

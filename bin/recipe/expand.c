@@ -19,6 +19,8 @@
 /* Nodes that may be visited for one rank: a list of all ranks for each rank of
  * a job of 4096 is within it. */
 #define STEPS_MAX (64u << 20)
+#define KINDS_MAX 64 /* of ranks that are told apart */
+
 static int put_nodes(struct expansion *x, const struct node *n,
                      const struct cursor *c, struct hb_str *out,
                      struct hpcboot_error *err);
@@ -358,13 +360,66 @@ int hb_recipe_expand(const struct hb_recipe *r,
     return 0;
 }
 
+static struct cursor at_rank(const struct expansion *x, uint32_t rank)
+{
+    return (struct cursor){
+        .rank = rank, .node = x->f->map->node_of_rank[rank],
+        .role = role_of(x, rank), .only_node = ANY, .only_role = ANY};
+}
+
+/* Which conditions hold for a rank, a bit each. */
+static int conditions_of(struct expansion *x, uint32_t rank, uint64_t *out,
+                         struct hpcboot_error *err)
+{
+    const struct cursor c = at_rank(x, rank);
+    int rc = 0, yes = 0;
+
+    *out = 0;
+    x->steps = 0;
+    for (size_t i = 0; rc == 0 && i < x->r->n_whens; i++) {
+        rc = holds(x, x->r->whens[i], &c, &yes, err);
+        *out = *out << 1 | (unsigned)yes;
+    }
+    return rc;
+}
+
+int hb_recipe_kinds(const struct hb_recipe *r,
+                    const struct hb_recipe_facts *facts, uint32_t **out,
+                    size_t *n_out, struct hpcboot_error *err)
+{
+    uint32_t *ranks = hb_xcalloc(KINDS_MAX, sizeof *ranks);
+    uint64_t kinds[KINDS_MAX];
+    struct expansion x;
+    size_t n = 0;
+    int rc = 0;
+
+    begin(&x, r, facts);
+    for (uint32_t i = 0; rc == 0 && i < facts->map->n_ranks && n < KINDS_MAX;
+         i++) {
+        size_t k = 0;
+
+        rc = conditions_of(&x, i, &kinds[n], err);
+        while (kinds[k] != kinds[n]) {
+            k++;
+        }
+        ranks[n] = i;
+        n += rc == 0 && k == n;
+    }
+    end(&x);
+    if (rc < 0) {
+        free(ranks);
+        return rc;
+    }
+    *out = ranks;
+    *n_out = n;
+    return 0;
+}
+
 /* 1: there is a statement of the kind whose condition holds for the rank. */
 static int has_statement(struct expansion *x, enum statement_kind kind,
                          uint32_t rank, struct hpcboot_error *err)
 {
-    const struct cursor c = {
-        .rank = rank, .node = x->f->map->node_of_rank[rank],
-        .role = role_of(x, rank), .only_node = ANY, .only_role = ANY};
+    const struct cursor c = at_rank(x, rank);
     int rc = 0, yes = 0;
 
     x->steps = 0;
@@ -435,9 +490,7 @@ int hb_recipe_meet(const struct hb_recipe *r,
     int rc = 0, yes = 0;
 
     begin(&x, r, facts);
-    const struct cursor c = {.rank = 0, .node = facts->map->node_of_rank[0],
-                             .role = role_of(&x, 0), .only_node = ANY,
-                             .only_role = ANY};
+    const struct cursor c = at_rank(&x, 0);
 
     for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {
         if (r->statements[i].kind == ST_MEET) {

@@ -154,6 +154,12 @@ struct hb_recipe_rank {
 int hb_recipe_expand(const struct hb_recipe *r,
                      const struct hb_recipe_facts *facts, uint32_t rank,
                      struct hb_recipe_rank *out, struct hpcboot_error *err);
+/* Ranks that differ in which conditions of the recipe hold for them: the first
+ * one of each kind, in *out[*n_out], which is to be freed; of very many kinds
+ * the first ones. */
+int hb_recipe_kinds(const struct hb_recipe *r,
+                    const struct hb_recipe_facts *facts, uint32_t **out,
+                    size_t *n_out, struct hpcboot_error *err);
 /* serves_out[n_ranks]: 1 for ranks that only serve the others: the job is over
  * when those have ended. */
 int hb_recipe_serving(const struct hb_recipe *r,

@@ -445,6 +445,12 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     run my -n 1 echo started
     ended_with 2
     says 'my.conf:2:1: nothing is left of this command'
+    recipe <<< $'take prog\n[when rank is 1]\nrun ${prog}'
+    run my -n 3 echo started
+    ended_with 2
+    says 'my.conf:3:1: nothing is left of this command'
+    says_not '^started'
+    recipe <<< $'take prog\nrun ${prog}'
     run my --recipe-set prog -n 1 no
     ended_with 2
     says 'error: --recipe-set: "prog" needs NAME=VALUE$'

@@ -238,6 +238,26 @@ static void a_recipe_may_take_in_ranks_that_come_later(void **state)
     hb_recipe_destroy(r);
 }
 
+static void kinds_of_ranks_are_those_of_the_conditions(void **state)
+{
+    struct job *j = *state;
+    struct hb_recipe *r = parse("[when rank is 0]\nenv A 1\n"
+                                "[when host is a]\nenv B 1\n");
+    uint32_t *ranks = NULL;
+    size_t n = 0;
+
+    assert_int_equal(hb_recipe_kinds(r, &j->f, &ranks, &n, NULL), 0);
+    assert_int_equal(n, 3);
+    assert_int_equal(ranks[2], 2);
+    free(ranks);
+    hb_recipe_destroy(r);
+    r = parse("[when size is 3]\nenv A 1\n");
+    assert_int_equal(hb_recipe_kinds(r, &j->f, &ranks, &n, NULL), 0);
+    assert_int_equal(n, 1);
+    free(ranks);
+    hb_recipe_destroy(r);
+}
+
 static void only_the_first_runs_the_program(void **state)
 {
     struct hb_recipe_rank out;
@@ -509,6 +529,7 @@ int main(void)
         TEST(ranks_meet_where_the_head_or_all_of_them_listen),
         TEST(a_meeting_may_depend_on_a_condition),
         TEST(slots_are_those_of_the_host),
+        TEST(kinds_of_ranks_are_those_of_the_conditions),
         TEST(only_the_first_runs_the_program),
         TEST(mistakes_have_a_place),
         TEST(loops_are_refused),

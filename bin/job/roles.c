@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bin/job/framework.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 
 static int role_named(const struct hb_recipe *r, const char *name, size_t len)
@@ -73,6 +74,27 @@ static int read_one(struct job *j, const char *text, uint64_t *sum,
     return 0;
 }
 
+/* Ranks of a role that the recipe has otherwise may be waited for. */
+static void tell_missing(const struct job *j)
+{
+    const struct job_framework *f = j->framework;
+    char *const *names = hb_recipe_roles(f->recipe);
+
+    for (size_t i = 0; names[i] != NULL; i++) {
+        uint32_t usual = hb_recipe_role_count(f->recipe, i);
+        size_t k = 0;
+
+        while (k < f->role_names.n && !hb_streq(f->role_names.v[k],
+                                                names[i])) {
+            k++;
+        }
+        if (k == f->role_names.n && usual > 0 && usual != HB_RECIPE_REST) {
+            hb_log(HB_WARN, "--role %s: no rank is %s, of which %s has %u "
+                   "otherwise", j->opt->role, names[i], f->name, usual);
+        }
+    }
+}
+
 int job_roles_read(struct job *j, struct hpcboot_error *err)
 {
     const char *text = j->opt->role;
@@ -94,6 +116,7 @@ int job_roles_read(struct job *j, struct hpcboot_error *err)
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--role %s: no rank has a role",
                        j->opt->role);
     }
+    tell_missing(j);
     if (j->opt->n_apps == 1 && j->opt->apps[0].np == 0 &&
         j->opt->per_node == 0 && j->opt->map_by == NULL) {
         j->own->apps[0].np = (uint32_t)sum;

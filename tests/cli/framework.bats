@@ -590,6 +590,13 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     run hb --framework tensorflow --role ps=1,worker=2 --oversubscribe -n 4 true
     ended_with 2
     says 'the roles add up to 3 ranks \(ps=1,worker=2\), and the job has 4'
+    run hb --framework mxnet --role server=1,worker=1 --oversubscribe true
+    ended_with 0
+    says '^hbrun: warning: --role .*: no rank is scheduler, of which mxnet has 1'
+    run hb --framework mxnet --role scheduler=1,server=0,worker=1 \
+        --oversubscribe true
+    ended_with 0
+    says_not 'no rank is'
     run hb --framework tensorflow --role pss=1 true
     ended_with 2
     says 'tensorflow has no role pss'

@@ -1195,6 +1195,11 @@ END
     ended_with 2
     says 'on_failure=continue: .* that is abort; --on-failure changes it'
     [ ! -e started ]
+    run hb --framework ray --recipe-set ray_address=10.0.0.1:6379 -n 1 \
+        touch started
+    ended_with 2
+    says 'ray.conf sets nothing of that name'
+    [ ! -e started ]
     run hb --framework horovod --recipe-set on_failure=abort -n 1 true
     ended_with 0
     run hb --framework horovod --recipe-set live=yes -n 1 touch started

@@ -2,7 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* A traceback begins with "Traceback (most recent call last):", goes on with
- * lines that are indented, and ends with one that is not: the exception. After
+ * lines that are indented, and ends with one that is not: the exception. That
+ * of a group of exceptions has a margin of + and |, and its own exception in
+ * the first line behind "  | " that is not indented further. After
  * it another one may follow that was caused by it, with a sentence between.
  * PyTorch puts "[rank3]: " before each of these lines. A program may log what
  * it has handled: where there is no room for all, older ones are forgotten. */
@@ -20,7 +22,7 @@
 #define SHOWN_RANKS 8u        /* that are named in one line */
 #define NOBODY UINT32_MAX
 
-enum state { OUTSIDE, INSIDE, BEHIND, LINKED };
+enum state { OUTSIDE, INSIDE, GROUP, MEMBERS, BEHIND, LINKED };
 
 struct rank_fold {
     enum state state;
@@ -93,16 +95,52 @@ static void note_last(struct rank_fold *r, const char *line, size_t len)
     r->last = hb_xstrndup(line, len < LAST_MAX ? len : LAST_MAX);
 }
 
+static enum state begun(const char *line, size_t len)
+{
+    return begins(line, len, "Traceback (most recent call last)") ? INSIDE
+           : begins(line, len, "  + Exception Group Traceback (most recent")
+               ? GROUP : OUTSIDE;
+}
+
+/* A line of a group's traceback; 0: it is none, and that is over. */
+static int step_group(struct rank_fold *r, const char *line, size_t len)
+{
+    size_t margin = strlen("  | "), i = 0;
+
+    while (i < len && line[i] == ' ') {
+        i++;
+    }
+    if (i < 2 || i == len || (line[i] != '|' && line[i] != '+')) {
+        return 0;
+    }
+    if (r->state == GROUP && begins(line, len, "  | ") && len > margin &&
+        line[margin] != ' ') {
+        note_last(r, line + margin, len - margin);
+        r->state = MEMBERS;
+    }
+    if (i == margin && line[i] == '+' &&
+        memchr(line + i, ' ', len - i) == NULL) {
+        r->state = BEHIND; /* the rule below the last member of the outer one */
+    }
+    return 1;
+}
+
 /* Moves on by one line (without its end); 1: it belongs to a traceback. */
 static int step(struct rank_fold *r, const char *line, size_t len)
 {
     line = bare(line, &len);
-    if (begins(line, len, "Traceback (most recent call last)")) {
+    if (begun(line, len) != OUTSIDE) {
         if (r->state != LINKED) {
             r->from = r->text.len;
         }
-        r->state = INSIDE;
+        r->state = begun(line, len);
         return 1;
+    }
+    if (r->state == GROUP || r->state == MEMBERS) {
+        if (step_group(r, line, len)) {
+            return 1;
+        }
+        r->state = BEHIND;
     }
     switch (r->state) {
     case INSIDE:

@@ -57,6 +57,30 @@ static void summary_is(const struct hb_fold *f, const char *want)
     hb_strv_destroy(&lines);
 }
 
+#define MEMBERS(what)                                       \
+    "  + Exception Group Traceback (most recent call last):\n" \
+    "  |   File \"t.py\", line 1, in <module>\n"              \
+    "  |     f()\n  | " what "\n"                             \
+    "  +-+---------------- 1 ----------------\n"             \
+    "    | Traceback (most recent call last):\n"             \
+    "    |   File \"t.py\", line 2, in g\n    | V: 1\n"       \
+    "    +------------------------------------\n"
+
+static void groups_of_exceptions_are_tracebacks(void **state)
+{
+    shows(*state, 0, MEMBERS("G: x (1)") "said\n", MEMBERS("G: x (1)")
+                                                    "said\n");
+    shows(*state, 1, "a\n" MEMBERS("G: x (1)") "  | said\nb\n",
+          "a\n  | said\nb\n");
+    shows(*state, 3, "  + Exception Group Traceback (most recent call last):\n"
+          "said\n", "said\n");
+    shows(*state, 2, TRACE("E: y") "\nDuring handling of the above exception, "
+          "another exception occurred:\n\n" MEMBERS("G: z") "\nDuring handling "
+          "of the above\n\n" TRACE("E: last") "  + said\n", "  + said\n");
+    summary_is(*state, "rank 1: G: x (1)\nrank 2: E: last\n"
+                       "rank 3: a traceback\n");
+}
+
 static void the_first_rank_is_shown_whole(void **state)
 {
     shows(*state, 3, "a\n" TRACE("E: x") "b\n", "a\n" TRACE("E: x") "b\n");
@@ -161,6 +185,7 @@ static void the_last_one_is_kept_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(groups_of_exceptions_are_tracebacks),
         TEST(the_first_rank_is_shown_whole),
         TEST(pieces_may_end_anywhere_in_a_line),
         TEST(chained_and_prefixed_tracebacks),

@@ -238,7 +238,20 @@ static int recognises(const struct job *j, const struct hb_recipe *r)
     return is_one_of_many(j, r) ? 0 : job_framework_of_gang(j, r);
 }
 
-/* The first recipe that knows the command, else the gang, else a variable. */
+/* In which of the directories a recipe is. */
+static size_t place_of(const struct hb_strv *dirs, const char *path)
+{
+    size_t i = 0;
+
+    while (i < dirs->n && (!hb_starts_with(path, dirs->v[i]) ||
+                           path[strlen(dirs->v[i])] != '/')) {
+        i++;
+    }
+    return i;
+}
+
+/* The recipe that knows the command, else the gang, else a variable; of several
+ * one of the first directory, and the first by name there. */
 static void look_around(struct job *j)
 {
     static const char *const why[] = {"", "the command", "the gang",
@@ -246,6 +259,7 @@ static void look_around(struct job *j)
     struct hb_strv dirs = HB_STRV_INIT, names = HB_STRV_INIT;
     const struct hb_recipe_dirs where = recipe_dirs(j, &dirs);
     const char *best = NULL;
+    size_t best_place = 0;
     int strength = 4;
 
     hb_recipe_names(hb_strv_view(&dirs), &names);
@@ -266,9 +280,12 @@ static void look_around(struct job *j)
         } else if (r != NULL) {
             how = recognises(j, r);
         }
-        if (how > 0 && how < strength) {
+        if (how > 0 && (how < strength ||
+                        (how == strength &&
+                         place_of(&dirs, path) < best_place))) {
             strength = how;
             best = names.v[i];
+            best_place = place_of(&dirs, path);
         }
         hb_recipe_destroy(r);
         free(path);

@@ -494,6 +494,18 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says "^$HOME/.config\$"
 }
 
+@test "a recipe of the user's that knows the command goes before others" {
+    local dir=$HOME/.config/hpcboot/recipes
+    mkdir -p "$dir"
+    printf 'detect command spark-submit\n' > "$dir/zz.conf"
+    run hb --explain --dry-run -n 1 spark-submit x.py
+    ended_with 0
+    says '^framework: zz \(the command\)'
+    printf 'detect variable TF_CONFIG\n' > "$dir/zz.conf"
+    run hb --explain --dry-run -n 1 spark-submit x.py
+    says '^framework: spark \(the command\)'
+}
+
 @test "a recipe of the user's that others could have written is not used" {
     local file=$HOME/.config/hpcboot/recipes/torch.conf
     mkdir -p "${file%/*}"

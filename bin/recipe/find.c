@@ -89,14 +89,30 @@ static int not_found(char *const *dirs, const char *name,
     return rc;
 }
 
-static void tell_not_used(const char *why)
+static void tell_not_used(const char *what, const char *why)
 {
     static int told;
 
     if (!told) {
         told = 1;
-        hb_log(HB_WARN, "the recipe %s; it is not used", why);
+        hb_log(HB_WARN, "%s%s; it is not used", what, why);
     }
+}
+
+/* 0: the next directory may have it. What is said to be the user's own may be
+ * another's, as where a container's image says HOME=/root, and its pod another
+ * uid. */
+static int passes_over(int rc, int is_own, const struct hpcboot_error *why,
+                       struct hpcboot_error *err)
+{
+    if (why->sys_errno == ENOENT || why->sys_errno == ENOTDIR) {
+        return 0;
+    }
+    if (!is_own || (rc != HPCBOOT_ERR_AUTH && why->sys_errno != EACCES)) {
+        return hb_fail(err, rc, "%s", why->text);
+    }
+    tell_not_used(rc == HPCBOOT_ERR_AUTH ? "the recipe " : "", why->text);
+    return 0;
 }
 
 int hb_recipe_find(const struct hb_recipe_dirs *dirs, const char *name,
@@ -109,7 +125,8 @@ int hb_recipe_find(const struct hb_recipe_dirs *dirs, const char *name,
     for (char *const *d = dirs->v; *d != NULL; d++) {
         char *path = hb_xasprintf("%s/%s" SUFFIX, *d, name);
         struct hpcboot_error why = {0};
-        int rc = (hb_streq(*d, dirs->own) ? hb_file_read_own : hb_file_read)(
+        int is_own = hb_streq(*d, dirs->own);
+        int rc = (is_own ? hb_file_read_own : hb_file_read)(
             path, HB_RECIPE_BYTES_MAX, text_out, len_out, &why);
 
         if (rc >= 0) {
@@ -117,10 +134,9 @@ int hb_recipe_find(const struct hb_recipe_dirs *dirs, const char *name,
             return 0;
         }
         free(path);
-        if (rc == HPCBOOT_ERR_AUTH) {
-            tell_not_used(why.text);
-        } else if (why.sys_errno != ENOENT && why.sys_errno != ENOTDIR) {
-            return hb_fail(err, rc, "%s", why.text);
+        rc = passes_over(rc, is_own, &why, err);
+        if (rc < 0) {
+            return rc;
         }
     }
     return not_found(dirs->v, name, err);

@@ -182,9 +182,9 @@ struct hb_recipe_dirs {
 int hb_recipe_add_own(const char *config, const char *home,
                       struct hb_strv *out);
 /* Reads NAME.conf from the first of the directories that has it. In the user's
- * own one a file that is neither the user's nor root's, or that others may
- * write, is passed over with a warning. *path_out and *text_out are to be
- * freed. ERR_NOT_FOUND names the nearest. */
+ * own one a file that may not be read, is neither the user's nor root's, or
+ * that others may write, is passed over with a warning. *path_out and *text_out
+ * are to be freed. ERR_NOT_FOUND names the nearest. */
 int hb_recipe_find(const struct hb_recipe_dirs *dirs, const char *name,
                    char **path_out, char **text_out, size_t *len_out,
                    struct hpcboot_error *err);

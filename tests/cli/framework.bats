@@ -526,6 +526,25 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says 'warning: the recipe .*torch.conf belongs to uid 4321.* not used'
 }
 
+# As where a container's image says HOME=/root, and its pod another uid.
+@test "a home that is not to be searched keeps nobody from the recipes there are" {
+    need_root
+    need setpriv
+    mkdir closed
+    chmod 700 closed
+    setpriv --reuid 4321 --clear-groups test -x "$hbrun" ||
+        skip 'the build is not for other users'
+    # shellcheck disable=SC2016  # expanded by the rank
+    HOME=$PWD/closed/home run timeout -s KILL "$HB_LIMIT" setpriv --reuid 4321 \
+        --clear-groups "$hbrun" --framework torch -n 1 sh -c 'echo "$RANK:"'
+    ended_with 0
+    says '^0:$'
+    says 'recipes/torch.conf: Permission denied; it is not used'
+    HOME=$PWD/closed/home run timeout -s KILL "$HB_LIMIT" setpriv --reuid 4321 \
+        --clear-groups "$hbrun" --explain --dry-run -n 1 spark-submit x
+    says '^framework: spark \(the command\)'
+}
+
 # Where /tmp is not for this user others may have made what lies there.
 @test "files of a recipe are put into no folder that was there before" {
     need_root

@@ -388,6 +388,9 @@ static void what_has_no_effect_is_listed(void **state)
     reads("deepspeed --include a:0,1@b t.py", &l);
     assert_int_equal(l.ignored.n, 0);
     hb_launch_destroy(&l);
+    reads("deepspeed --account a --comment b --venv_script c t.py", &l);
+    assert_int_equal(l.ignored.n, 3);
+    hb_launch_destroy(&l);
     reads("deepspeed --include a:0@b:2,3 t.py", &l);
     assert_int_equal(l.ignored.n, 1);
     assert_string_equal(l.host_list, "a:1,b:2");

@@ -111,6 +111,11 @@ void job_framework_name(struct job *j, const char *name, const char *fmt, ...)
     j->framework->why = hb_str_steal(&why);
 }
 
+static int is_typed(const struct hb_options *o, const char *option)
+{
+    return hb_streq(hb_options_origin(o, option), HB_COMMAND_LINE);
+}
+
 /* What is typed goes before what a file or a variable says. */
 static void prefer_typed(struct hb_options *o)
 {
@@ -119,8 +124,8 @@ static void prefer_typed(struct hb_options *o)
     if (o == NULL || o->framework == NULL || o->recipe == NULL) {
         return;
     }
-    framework = hb_streq(hb_options_origin(o, "framework"), HB_COMMAND_LINE);
-    recipe = hb_streq(hb_options_origin(o, "recipe"), HB_COMMAND_LINE);
+    framework = is_typed(o, "framework");
+    recipe = is_typed(o, "recipe");
     if (framework != recipe) {
         char **weaker = framework ? &o->recipe : &o->framework;
 
@@ -298,6 +303,7 @@ static void look_around(struct job *j)
     hb_strv_destroy(&dirs);
 }
 
+/* What a file or a variable says is for jobs of any kind. */
 static int take_set(struct job *j, const char *entry,
                     struct hpcboot_error *err)
 {
@@ -307,11 +313,12 @@ static int take_set(struct job *j, const char *entry,
                 hb_recipe_takes(f->recipe, name);
 
     free(name);
-    if (!known) {
+    if (known) {
+        hb_env_put(&f->given, entry);
+    } else if (is_typed(j->opt, "recipe-set")) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--recipe-set %s: %s sets "
                        "nothing of that name", entry, f->path);
     }
-    hb_env_put(&f->given, entry);
     return 0;
 }
 
@@ -434,7 +441,7 @@ int job_framework_choose(struct job *j, struct hpcboot_error *err)
         look_around(j);
     }
     if (j->framework == NULL) {
-        if (j->opt->role != NULL || j->opt->recipe_set.n > 0) {
+        if (is_typed(j->opt, "role") || is_typed(j->opt, "recipe-set")) {
             return hb_fail(err, HPCBOOT_ERR_USAGE, "--role and --recipe-set "
                            "need a framework: --framework NAME");
         }

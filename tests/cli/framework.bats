@@ -571,6 +571,25 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says '^port master: 29999, as it was asked for$'
 }
 
+@test "what a variable sets in a recipe keeps no job from running that has none" {
+    export HPCBOOT_RECIPE_SET=cpus=4 HPCBOOT_ROLE=ps=1
+    run hb -n 1 echo ran
+    ended_with 0
+    says '^ran$'
+    unset HPCBOOT_ROLE
+    run hb --framework torch -n 1 echo ran
+    ended_with 0
+    recipe <<< $'take cpus\nenv A ${cpus}'
+    # shellcheck disable=SC2016  # expanded by the rank
+    run my -n 1 sh -c 'echo "has $A"'
+    says '^has 4$'
+    run hb --recipe-set cpus=3 -n 1 touch started
+    ended_with 2
+    run hb --framework torch --recipe-set cpus=3 -n 1 touch started
+    ended_with 2
+    [ ! -e started ]
+}
+
 @test "a recipe that is typed goes before a framework that a variable names" {
     recipe <<< 'env A mine'
     HPCBOOT_FRAMEWORK=torch run my -n 1 sh -c 'echo "$A$RANK"'

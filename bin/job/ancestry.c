@@ -418,7 +418,7 @@ void job_ancestry_failed(struct job *j)
     if (a == NULL || a->link == NULL || j->verdict.kind == HB_CAUSE_USER) {
         return;
     }
-    a->told_failure = a->started;
+    a->told_failure = 1;
     (void)hb_wire_put_job_failed(hb_link_out(a->link), 0, HB_NODE_LAUNCHER,
                                    HB_NODE_LAUNCHER, &m, NULL);
     hb_link_flush(a->link);
@@ -426,8 +426,10 @@ void job_ancestry_failed(struct job *j)
 
 int job_ancestry_speaks(const struct job *j)
 {
-    return j->ancestry != NULL && (j->ancestry->told_failure ||
-                                   j->verdict.kind == HB_CAUSE_USER);
+    const struct job_ancestry *a = j->ancestry;
+
+    return a != NULL && ((a->started && a->told_failure) ||
+                         j->verdict.kind == HB_CAUSE_USER);
 }
 
 /* The call that asked for them may still wait for them to come. */

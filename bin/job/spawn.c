@@ -208,6 +208,7 @@ void job_spawns_close(struct job *j)
 
 /* ---- what its launcher says ---------------------------------------------- */
 
+/* A rank may have failed before the last one began. */
 static int on_spawned(struct spawned *w, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -217,6 +218,9 @@ static int on_spawned(struct spawned *w, const struct hb_frame *f,
     if (rc == 0 && !w->answered) {
         w->job_id = hb_xstrdup(m.job_id);
         answer(w, 0, m.job_id, NULL);
+        if (w->why != NULL) {
+            fail(w, "");
+        }
     }
     return rc;
 }

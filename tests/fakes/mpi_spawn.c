@@ -11,6 +11,7 @@
  *   deeper      those that were started do the same once more
  *   info KEY=V  with this hint; who was started says where it is
  *   other       "true" is asked for, which is no MPI's program
+ *   dies        "false" is asked for
  *   missing     a program that is not there is asked for, and errors return
  *   fail        one that was started exits with 7, when all have met
  *   abort       one that was started aborts with 9
@@ -98,6 +99,8 @@ static void start_others(char *program, char **argv, int n)
         ask_twice(program, n, &between);
     } else if (strcmp(how, "other") == 0) {
         ask((char *)"true", NULL, n, &between);
+    } else if (strcmp(how, "dies") == 0) {
+        ask((char *)"false", NULL, n, &between);
     } else {
         ask(program, argv, n, &between);
     }

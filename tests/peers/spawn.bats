@@ -232,6 +232,15 @@ pmix_parent() {
     nothing_left
 }
 
+# The first of them are dead before the last has begun.
+@test "ranks of a spawned job that fail at once end the job, in words" {
+    run hb -n 1 "$(spawner)" 16 dies
+    ended_with 1
+    says 'job 2, which rank 0 on .* has started: rank .* exited with status 1'
+    says_not '^hbrun: error: rank'
+    nothing_left
+}
+
 @test "labels and folders tell spawned jobs apart" {
     run hb --tag-output -n 1 "$(spawner)" 1
     says '^\[1,0\]<stdout>:parent 0 of 2'

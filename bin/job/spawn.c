@@ -104,9 +104,12 @@ static void note_failure(struct spawned *w, int status, int64_t time_ns,
 static void fail(const struct spawned *w, const char *more)
 {
     int goes_on = w->job->on_failure == HB_FAIL_CONTINUE && w->answered;
-    char *words = hb_xasprintf("job %u, which rank %u on %s has started: "
-                               "%s%s%s", w->number, w->rank,
-                               w->by->spec->name, w->why, more,
+    char *which = w->number > 0 ? hb_xasprintf("job %u, which", w->number)
+                                : hb_xstrdup("a job that");
+    char *words = hb_xasprintf("%s rank %u on %s %s: %s%s%s", which, w->rank,
+                               w->by->spec->name,
+                               w->number > 0 ? "has started" : "asks for",
+                               w->why, more,
                                goes_on ? "; if it was before all had met in "
                                          "MPI_Init, that rank waits for ever"
                                        : "");
@@ -117,6 +120,7 @@ static void fail(const struct spawned *w, const char *more)
 
     job_cause(w->job, &cause);
     free(words);
+    free(which);
 }
 
 /* No job: the call fails, and its rank sees to the rest. In Open MPI 4 the
@@ -369,12 +373,16 @@ static int check_numbers(const struct hb_msg_spawn *m, uint32_t *n_ranks_out,
 {
     uint64_t ranks = 0, words = 0, hints = 0;
 
+    if (m->counts.n == 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "a program without a name, or "
+                       "a number of processes that there cannot be");
+    }
     for (uint32_t i = 0; i + 2 < m->counts.n; i += HB_SPAWN_COUNTS) {
         ranks += hb_wire_u32s_at(&m->counts, i);
         words += hb_wire_u32s_at(&m->counts, i + 1);
         hints += hb_wire_u32s_at(&m->counts, i + 2);
     }
-    if (m->counts.n == 0 || m->counts.n % HB_SPAWN_COUNTS != 0 ||
+    if (m->counts.n % HB_SPAWN_COUNTS != 0 ||
         words != m->words.n || hints != m->hints.n || ranks > HB_MAX_RANKS) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the numbers of a request "
                        "for processes do not fit");
@@ -413,11 +421,12 @@ static int keep(struct spawned *w, const struct hb_msg_spawn *m,
     return rc;
 }
 
-static void refuse(struct spawned *w, const char *why)
+static void refuse(struct spawned *w, int rc, const char *why)
 {
     hb_log(HB_WARN, "rank %u on %s cannot start other processes: %s",
            w->rank, w->by->spec->name, why);
-    note_failure(w, HB_EXIT_INTERNAL, hb_now_ns(), why);
+    note_failure(w, rc == HPCBOOT_ERR_USAGE ? HB_EXIT_USAGE : HB_EXIT_INTERNAL,
+                 hb_now_ns(), why);
     no_job(w);
     if (w->pid > 0) {
         (void)kill(w->pid, SIGKILL);
@@ -502,7 +511,7 @@ static void begin_next(struct job *j)
             rc = job_spawned_begin(w, &link_events, &err);
         }
         if (rc < 0) {
-            refuse(w, err.text);
+            refuse(w, rc, err.text);
         } else {
             put_in(&j->spawns->first, w);
             watch(w);
@@ -531,7 +540,7 @@ static void numbered(void *who, uint32_t src,
         put_in(&j->spawns->waiting, w);
         begin_next(j);
     } else {
-        refuse(w, err.text);
+        refuse(w, rc, err.text);
     }
 }
 
@@ -556,7 +565,7 @@ static void start(struct job_host *h, const struct hb_msg_spawn *m)
         rc = keep(w, m, &err);
     }
     if (rc < 0) {
-        refuse(w, err.text);
+        refuse(w, rc, err.text);
         return;
     }
     put_in(&j->spawns->unnumbered, w);

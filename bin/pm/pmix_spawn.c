@@ -18,6 +18,7 @@
 struct hb_pmix_spawning {
     struct hb_pmix_spawning *next;
     uint64_t id;
+    pmix_status_t mistake; /* of who asks; or PMIX_SUCCESS */
     pmix_spawn_cbfunc_t cb;
     void *cbdata;
 };
@@ -114,6 +115,8 @@ int hb_pmix_take_apps(struct hb_pmix_event *ev, const pmix_info_t *infos,
 
 /* ---- on the loop thread -------------------------------------------------- */
 
+/* What nobody can start is asked for as nothing: the job is to know of each
+ * call that fails, as others may wait in it. */
 void hb_pmix_run_spawn(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     struct hb_pmix_spawning *s;
@@ -124,6 +127,7 @@ void hb_pmix_run_spawn(struct hb_pm *pm, struct hb_pmix_event *ev)
     }
     s = hb_xcalloc(1, sizeof(*s));
     s->id = ++pm->last_id;
+    s->mistake = ev->status;
     s->cb = ev->spawned;
     s->cbdata = ev->cbdata;
     s->next = pm->spawning;
@@ -152,7 +156,9 @@ void hb_pmix_spawn_done(struct hb_pm *pm, uint64_t id,
     }
     *at = s->next;
     if (answer->status < 0) {
-        s->cb(PMIX_ERR_JOB_FAILED_TO_LAUNCH, NULL, s->cbdata);
+        s->cb(s->mistake != PMIX_SUCCESS ? s->mistake
+                                         : PMIX_ERR_JOB_FAILED_TO_LAUNCH,
+              NULL, s->cbdata);
     } else {
         s->cb(PMIX_SUCCESS, kept_nspace(pm, answer->job_id), s->cbdata);
     }

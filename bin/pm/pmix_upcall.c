@@ -268,8 +268,8 @@ static pmix_status_t spawn(const pmix_proc_t *proc, const pmix_info_t info[],
     struct hb_pmix_event *ev = event(hb_pmix_run_spawn, proc);
 
     if (hb_pmix_take_apps(ev, info, n_info, apps, n_apps) < 0) {
-        hb_pmix_event_free(ev);
-        return PMIX_ERR_BAD_PARAM;
+        hb_pm_spawn_clear(&ev->spawn);
+        ev->status = PMIX_ERR_BAD_PARAM;
     }
     ev->spawned = cb;
     ev->cbdata = cbdata;

@@ -13,6 +13,7 @@
  *   other       "true" is asked for, which is no MPI's program
  *   dies        "false" is asked for
  *   missing     a program that is not there is asked for, and errors return
+ *   nothing     a program without a name is
  *   fail        one that was started exits with 7, when all have met
  *   abort       one that was started aborts with 9
  *   stay        nobody goes on once all have met
@@ -163,7 +164,7 @@ static void be_started(MPI_Comm parent, int argc, char **argv, int n)
     MPI_Comm_disconnect(&parent);
 }
 
-static void miss(int n)
+static void miss(int n, const char *program)
 {
     MPI_Comm between;
     int rank;
@@ -171,7 +172,7 @@ static void miss(int n)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     printf("rank %d: the spawn %s\n", rank,
-           ask("./is-not-there", NULL, n, &between) == MPI_SUCCESS
+           ask((char *)program, NULL, n, &between) == MPI_SUCCESS
                ? "worked" : "failed");
     fflush(stdout);
 }
@@ -189,7 +190,9 @@ int main(int argc, char **argv)
     if (parent != MPI_COMM_NULL) {
         be_started(parent, argc, argv, n);
     } else if (strcmp(how, "missing") == 0) {
-        miss(n);
+        miss(n, "./is-not-there");
+    } else if (strcmp(how, "nothing") == 0) {
+        miss(n, "");
     } else if (strcmp(how, "port") == 0) {
         use_port();
     } else {

@@ -179,6 +179,19 @@ pmix_parent() {
     nothing_left
 }
 
+@test "a spawned job that cannot be ends a job of Open MPI 4, in words" {
+    run hb -n 2 "$(spawner)" 1 nothing
+    ended_with 2
+    says 'a job that rank 0 on .* asks for: a program without a name'
+    says 'Open MPI 4 leaves the other ranks waiting in MPI_Comm_spawn'
+    nothing_left
+    run hb -n 2 "$(spawner)" 0 missing
+    ended_with 2
+    run hb -n 1 "$(spawner)" 1 nothing
+    ended_with 0
+    says '^rank 0: the spawn failed$'
+}
+
 @test "stated slots are a limit for spawned jobs, too" {
     run hb -H localhost:2 -n 2 "$(spawner)" 1
     says 'no slot is free'

@@ -27,14 +27,16 @@
 #define WINDOW_MAX (4u << 20)
 #define WINDOW_MIN (256u << 10)
 
-/* Programs may hide what they run, or load an MPI by themselves. */
+/* Programs may hide what they run, or load an MPI by themselves; and a Python
+ * that has an mpi4py may run a script that starts a program of another MPI. */
 static int is_guessed(const struct job *j)
 {
-    int is_none = j->family.family == HB_PM_NONE && j->opt->pmi == NULL &&
-                  j->framework == NULL;
+    int is_plain = j->opt->pmi == NULL && j->framework == NULL &&
+                   (j->family.family == HB_PM_NONE ||
+                    j->family.flavour > HB_MPI_NONE);
 
     return j->map->n_ranks > 1 && !j->family.links_mpi &&
-           (!j->family.certain || is_none);
+           (!j->family.certain || is_plain);
 }
 
 /* --explain says who sees which GPU, too, which the hosts alone know. */

@@ -100,6 +100,10 @@ not_told_of() {
     app=$(trouble debian-mpich)
     told_of perl -e "system('$app stay')"
     told_of sh -c "\${UNSET:-$app} stay"
+    if [ -x /usr/bin/python3 ]; then # be there an mpi4py of Open MPI or none
+        printf 'import os\nos.execv("%s", ["it", "stay"])\n' "$app" > starts.py
+        told_of /usr/bin/python3 starts.py
+    fi
     # Ranks of another launcher call its server.
     run hb -n 2 sh -c "'$hbrun' -q -n 2 $app stay"
     ended_with 0

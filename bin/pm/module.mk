@@ -21,7 +21,7 @@ libhbbin_a_SOURCES += \
 if HAVE_PMIX
 pkglib_LTLIBRARIES += hb_pmix.la
 hb_pmix_la_SOURCES = %D%/pmix.c %D%/pmix_impl.h %D%/pmix_event.c %D%/pmix_fence.c \
-    %D%/pmix_gate.c %D%/pmix_group.c \
+    %D%/pmix_answer.c %D%/pmix_gate.c %D%/pmix_group.c \
     %D%/pmix_job.c %D%/pmix_join.c %D%/pmix_log.c %D%/pmix_name.c %D%/pmix_spawn.c \
     %D%/pmix_start.c %D%/pmix_upcall.c
 hb_pmix_la_CPPFLAGS = $(AM_CPPFLAGS) $(PMIX_CFLAGS)

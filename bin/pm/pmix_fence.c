@@ -303,9 +303,7 @@ static void answer(pmix_op_cbfunc_t op, pmix_modex_cbfunc_t modex,
         return;
     }
     free(data);
-    if (op != NULL) {
-        op(rc, cbdata);
-    }
+    hb_pmix_answer(op, rc, cbdata);
 }
 
 static void run_fence(struct hb_pm *pm, struct hb_pmix_event *ev,

@@ -14,6 +14,7 @@
 /* Inside of the PMIx adapter (hb_pmix.so), shared by its files only:
  * pmix.c        the ops, the queue between libpmix's thread and the loop
  * pmix_gate.c   waiting for libpmix
+ * pmix_answer.c answers to it
  * pmix_job.c    what is registered of the job
  * pmix_upcall.c what libpmix asks, copied and queued
  * pmix_fence.c  fences, direct modex
@@ -26,8 +27,8 @@
  *
  * Thread rule: upcalls run on libpmix's thread and do nothing but copy their
  * arguments into an event and queue it; everything else runs on the loop
- * thread. Callbacks of libpmix may be called from there: they hand over to
- * its own thread themselves. */
+ * thread. Callbacks of libpmix may be called from there, where they hand over
+ * to its own thread themselves; those that do not go through pmix_answer.c. */
 
 struct hb_pmix_event;
 typedef void (*hb_pmix_run)(struct hb_pm *pm, struct hb_pmix_event *ev);
@@ -127,6 +128,13 @@ void hb_pmix_gate_done(pmix_status_t rc, void *gate); /* a pmix_op_cbfunc_t */
 /* Takes account of what the call that was given the gate returned. */
 void hb_pmix_gate_called(struct hb_pmix_gate *g, pmix_status_t rc);
 pmix_status_t hb_pmix_gate_wait(struct hb_pmix_gate *g);
+
+/* pmix_answer.c */
+void hb_pmix_answer(pmix_op_cbfunc_t op, pmix_status_t rc, void *cbdata);
+/* `found` is taken: n of its `room` are there, in its beginning; or NULL. */
+void hb_pmix_answer_lookup(pmix_lookup_cbfunc_t lookup, pmix_status_t rc,
+                           void *cbdata, pmix_pdata_t *found, size_t n,
+                           size_t room);
 
 /* pmix_job.c */
 int hb_pmix_register_job(struct hb_pm *pm, struct hpcboot_error *err);

@@ -170,8 +170,8 @@ static void finish(struct hb_pm *pm, struct hb_pmix_join *j)
     *at = j->next;
     if (j->modex != NULL) {
         j->modex(hb_pmix_status(j->status), NULL, 0, j->cbdata, NULL, NULL);
-    } else if (j->op != NULL) {
-        j->op(hb_pmix_status(j->status), j->cbdata);
+    } else {
+        hb_pmix_answer(j->op, hb_pmix_status(j->status), j->cbdata);
     }
     join_free(j);
 }

@@ -50,8 +50,8 @@ void hb_pmix_run_log(struct hb_pm *pm, struct hb_pmix_event *ev)
                                    (struct hb_bytes){text, strlen(text)});
         }
     }
-    if (ev->op != NULL && room) { /* NULL: as in pmix_upcall.c */
-        ev->op(PMIX_SUCCESS, ev->cbdata);
+    if (room) {
+        hb_pmix_answer(ev->op, PMIX_SUCCESS, ev->cbdata);
     } else if (ev->op != NULL) {
         answer_later(pm, ev);
     }
@@ -64,7 +64,7 @@ void hb_pmix_output_room(struct hb_pm *pm)
     pm->logged = NULL;
     for (; l != NULL; l = next) {
         next = l->next;
-        l->op(PMIX_SUCCESS, l->cbdata);
+        hb_pmix_answer(l->op, PMIX_SUCCESS, l->cbdata);
         free(l);
     }
 }

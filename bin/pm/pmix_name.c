@@ -177,9 +177,11 @@ static void finish(struct hb_pm *pm, struct request *r)
         } else if (n == 0 && rc == PMIX_SUCCESS) {
             rc = PMIX_ERR_NOT_FOUND;
         }
-        r->lookup(rc, n > 0 ? r->found : NULL, n, r->cbdata);
-    } else if (r->op != NULL) {
-        r->op(rc, r->cbdata);
+        hb_pmix_answer_lookup(r->lookup, rc, r->cbdata, r->found, n,
+                              r->n_keys);
+        r->found = NULL;
+    } else {
+        hb_pmix_answer(r->op, rc, r->cbdata);
     }
     request_free(r);
 }

@@ -97,9 +97,7 @@ static pmix_status_t post_op(struct hb_pmix_event *ev, pmix_op_cbfunc_t cb,
 static void answer_op(const struct hb_pmix_event *ev, pmix_status_t rc)
 {
     /* Before 5.0.8 libpmix passes none where it does not wait. */
-    if (ev->op != NULL) {
-        ev->op(rc, ev->cbdata);
-    }
+    hb_pmix_answer(ev->op, rc, ev->cbdata);
 }
 
 static void run_success(struct hb_pm *pm, struct hb_pmix_event *ev)

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <pmix.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -428,6 +429,49 @@ static int turns(void)
     return 0;
 }
 
+static void *publish_often(void *arg)
+{
+    enum { TIMES = 600 };
+    char name[64], *keys[] = {name, NULL};
+    pmix_pdata_t found;
+    pmix_info_t info;
+
+    snprintf(name, sizeof name, "probe.%u.%zu", me.rank, *(size_t *)arg);
+    for (int i = 0; i < TIMES; i++) {
+        PMIX_INFO_LOAD(&info, name, "1", PMIX_STRING);
+        check(PMIx_Publish(&info, 1), "publish");
+        PMIX_INFO_DESTRUCT(&info);
+        PMIX_PDATA_CONSTRUCT(&found);
+        PMIX_LOAD_KEY(found.key, name);
+        check(PMIx_Lookup(&found, 1, NULL, 0), "lookup");
+        PMIX_PDATA_DESTRUCT(&found);
+        check(PMIx_Unpublish(keys, NULL, 0), "unpublish");
+    }
+    return NULL;
+}
+
+/* Several threads that wait for answers: each gets its own. */
+static int threads(void)
+{
+    enum { THREADS = 8 };
+    pthread_t thread[THREADS];
+    size_t number[THREADS];
+
+    check(PMIx_Init(&me, NULL, 0), "init");
+    for (size_t i = 0; i < THREADS; i++) {
+        number[i] = i;
+        if (pthread_create(&thread[i], NULL, publish_often, &number[i]) != 0) {
+            return 1;
+        }
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    printf("rank %u has its answers\n", me.rank);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     uint32_t peers;
@@ -437,6 +481,9 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "turns") == 0) {
         return turns();
+    }
+    if (argc > 1 && strcmp(argv[1], "threads") == 0) {
+        return threads();
     }
 
     check(PMIx_Init(&me, NULL, 0), "init");

@@ -129,6 +129,13 @@ hello() {
     [ "$(grep -c '^rank . is done$' <<< "$output")" = 3 ]
 }
 
+@test 'PMIx client: many threads that ask at once are all answered' {
+    need_pmix
+    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
+    run -0 hb --pmi pmix -n 2 "$HB_BUILDDIR/tests/peers/pmixprobe" threads
+    [ "$(grep -c '^rank . has its answers$' <<< "$output")" = 2 ]
+}
+
 # PMIx_Log, 240 MB of it, while whoever reads hbrun's output pauses.
 @test 'PMIx client: what it logs waits for credit like all output' {
     need_pmix

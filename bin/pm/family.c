@@ -5,7 +5,8 @@
  *
  *     ELF file that links an MPI or a client library   -> that one's family
  *     wrapper (env, numactl, timeout ...)              -> what it starts
- *     script                                           -> its interpreter
+ *     script                                           -> its interpreter,
+ *                                                         else the shell
  *     Python whose script names mpi4py                 -> that one's MPI
  *     shell script, sh -c TEXT                         -> what it names
  *     anything with an argument that links an MPI      -> that one's, a guess
@@ -241,7 +242,9 @@ static void by_python(const struct hb_place *place, const char *path,
 static void detect(const struct hb_place *place, char *const *argv, int depth,
                    struct hb_family_choice *c);
 
-/* The words of a #! line, at most two as Linux has it; 0: no script. */
+/* The words that are put before a script: those of its #! line, at most two as
+ * Linux has it. A text without one is started by the shell, also by hbrun. 0:
+ * no script. */
 static int shebang(const char *path, struct hb_strv *out)
 {
     char line[SHEBANG_MAX + 1], *word, *end;
@@ -252,8 +255,9 @@ static int shebang(const char *path, struct hb_strv *out)
         fclose(f);
     }
     line[n] = '\0';
-    if (strncmp(line, "#!", 2) != 0) {
-        return 0;
+    if (!hb_starts_with(line, "#!")) {
+        hb_strv_push(out, "/bin/sh");
+        return n > 0 && (strchr(line, '\n') != NULL || strlen(line) == n);
     }
     line[strcspn(line, "\r\n")] = '\0';
     word = line + 2 + strspn(line + 2, " \t");
@@ -299,8 +303,8 @@ static void by_script(const struct hb_place *place, const char *path,
         hb_strv_extend(&words, args);
         detect(place, words.v, depth + 1, c);
     } else {
-        char *because = hb_xasprintf("%s is neither an ELF file nor names "
-                                     "an interpreter", path);
+        char *because = hb_xasprintf("%s is neither an ELF file nor a "
+                                     "script", path);
 
         by_default(place, because, c);
         free(because);

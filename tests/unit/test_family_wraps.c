@@ -228,6 +228,22 @@ static void shell_scripts_are_looked_through(void **state)
                   HB_MPI_MPICH);
 }
 
+/* As execvp has it, and hbrun. What is no text names nothing. */
+static void a_script_without_interpreter_is_the_shells(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    ELF(lab, "bin/nice");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    text_file(lab, "run", "ulimit -c 0\nexec ./prog \"$@\"\n");
+    assert_choice(detect(lab, "./run 5"), HB_PM_PMI1, HB_MPI_MPICH);
+    assert_choice(detect(lab, "nice ./run 5"), HB_PM_PMI1, HB_MPI_MPICH);
+    assert_int_equal(detect(lab, "./run 5").links_mpi, 1);
+    text_file(lab, "run", "");
+    assert_int_equal(detect(lab, "./run ./prog").links_mpi, 0);
+}
+
 /* "prog" is in PATH: what is found of it is no guess by the arguments. */
 static void arguments_that_a_script_shifts_away_are_gone(void **state)
 {
@@ -486,6 +502,7 @@ int main(void)
         IN_LAB(a_wrapper_that_is_a_script_is_seen_through),
         IN_LAB(other_interpreters_take_the_default_rule),
         IN_LAB(shell_scripts_are_looked_through),
+        IN_LAB(a_script_without_interpreter_is_the_shells),
         IN_LAB(arguments_that_a_script_shifts_away_are_gone),
         IN_LAB(words_that_only_running_tells_end_no_command),
         IN_LAB(here_documents_are_no_commands),

@@ -38,6 +38,7 @@ struct job_ancestry {
     uint32_t *ranks;      /* how many of others each has */
     int started;
     int told_failure;
+    int alone; /* who has asked for it does not wait for its MPI_Init */
 };
 
 /* ---- what it is to be ---------------------------------------------------- */
@@ -154,6 +155,17 @@ static int take_room(struct job_ancestry *a, const struct hb_frame *f,
     return rc;
 }
 
+static int is_alone(const struct hb_msg_spawn *m)
+{
+    const char *hint;
+    size_t at = 0;
+
+    do {
+        hint = hb_wire_strv_next(&m->hints, &at);
+    } while (hint != NULL && !hb_streq(hint, HB_SPAWN_ALONE));
+    return hint != NULL;
+}
+
 static int take(struct job_ancestry *a, struct hb_options *opt,
                 const struct hb_frame *f, struct hpcboot_error *err)
 {
@@ -163,6 +175,7 @@ static int take(struct job_ancestry *a, struct hb_options *opt,
     case HB_MSG_SPAWN:
         if (hb_wire_get_spawn(f, &m, NULL) == 0) {
             hb_wire_strv_copy(&a->preput, &m.preput);
+            a->alone = is_alone(&m);
         }
         return take_spawn(opt, f, err);
     case HB_MSG_ANCESTRY:
@@ -437,8 +450,8 @@ void job_ancestry_judge(const struct job *j)
 {
     const struct job_ancestry *a = j->ancestry;
 
-    if (a != NULL && a->started && j->verdict.kind == HB_CAUSE_NONE &&
-        j->initialised == 0) {
+    if (a != NULL && a->started && !a->alone && j->initialised == 0 &&
+        j->verdict.kind == HB_CAUSE_NONE) {
         hb_log(HB_WARN, "job %u has ended, and none of its ranks called "
                "MPI_Init: rank %u, which has started them, may wait for them "
                "for ever", a->number, a->rank);

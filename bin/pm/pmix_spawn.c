@@ -15,6 +15,10 @@
 #include "bin/pm/pmix_impl.h"
 #include "lib/base/str.h"
 
+/* "Spawned processes will not call PMIx_Init"; deprecated, and what Open MPI
+ * makes of ompi_non_mpi. */
+#define NON_PMI "pmix.nonpmi"
+
 struct hb_pmix_spawning {
     struct hb_pmix_spawning *next;
     uint64_t id;
@@ -64,6 +68,9 @@ static int take_info(struct hb_pm_spawn *s, const pmix_info_t *info)
     }
     if (text != NULL && PMIX_CHECK_KEY(info, PMIX_WDIR)) {
         return hb_pm_spawn_hint(s, "wdir", text, NULL);
+    }
+    if (PMIX_CHECK_KEY(info, NON_PMI) && PMIX_INFO_TRUE(info)) {
+        return hb_pm_spawn_hint(s, "hpcboot-alone", "yes", NULL);
     }
     return HPCBOOT_OK;
 }

@@ -12,6 +12,7 @@
  *   info KEY=V  with this hint; who was started says where it is
  *   other       "true" is asked for, which is no MPI's program
  *   dies        "false" is asked for
+ *   alone       "true" is, and Open MPI is told that it is no MPI's program
  *   missing     a program that is not there is asked for, and errors return
  *   nothing     a program without a name is
  *   fail        one that was started exits with 7, when all have met
@@ -109,6 +110,18 @@ static void start_others(char *program, char **argv, int n)
     MPI_Comm_disconnect(&between);
 }
 
+static void start_alone(int n)
+{
+    MPI_Comm none;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "ompi_non_mpi", "true");
+    MPI_Comm_spawn("true", MPI_ARGV_NULL, n, info, 0, MPI_COMM_SELF, &none,
+                   MPI_ERRCODES_IGNORE);
+    MPI_Info_free(&info);
+}
+
 static void use_port(void)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -193,6 +206,8 @@ int main(int argc, char **argv)
         miss(n, "./is-not-there");
     } else if (strcmp(how, "nothing") == 0) {
         miss(n, "");
+    } else if (strcmp(how, "alone") == 0) {
+        start_alone(n);
     } else if (strcmp(how, "port") == 0) {
         use_port();
     } else {

@@ -245,6 +245,13 @@ pmix_parent() {
     nothing_left
 }
 
+@test "a program that is to be no MPI's is not told of" {
+    run hb -n 1 "$(spawner)" 1 alone
+    ended_with 0
+    says_not 'none of its ranks called MPI_Init'
+    nothing_left
+}
+
 # The first of them are dead before the last has begun.
 @test "ranks of a spawned job that fail at once end the job, in words" {
     run hb -n 1 "$(spawner)" 16 dies

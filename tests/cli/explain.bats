@@ -169,6 +169,15 @@ measured() {
     done
 }
 
+@test "a call between so many hosts that none has the memory for it is explained" {
+    for name in reduce_scatter reduce_scatter_block; do
+        run explain "$name" -n 1G --nodes 1000 --typical
+        ended_with 0
+        says "^$name, 1073741824 bytes, 1000 hosts of 2 ranks"
+        [ "$(grep -c '  chosen$' <<< "$output")" -eq 1 ]
+    done
+}
+
 @test "hosts work by themselves before and after" {
     run explain allreduce -n 1K --nodes 4 --ranks 8 --typical
     ended_with 0

@@ -8,6 +8,7 @@
 
 #include "lib/coll/sched.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,36 @@ static bool parse_word(const char *word, size_t len, struct hb_wish *w)
     return coll >= 0 && parse_way(equals + 1, rest, w, coll);
 }
 
+/* "; bcast has knomial, pipeline", where the word is about a collective for
+ * which there is a choice. */
+static void put_ways(char *out, size_t size, const char *word, size_t len)
+{
+    const char *equals = memchr(word, '=', len);
+    int coll = equals != NULL ? find_coll(word, (size_t)(equals - word)) : -1;
+    size_t at = 0;
+    out[0] = '\0';
+    for (int a = 0; coll >= 0 && a < HB_ALGS && at < size; a++) {
+        enum hpcboot_coll c = (enum hpcboot_coll)coll;
+        if (hb_is_choice(c, (enum hb_alg)a)) {
+            at += (size_t)snprintf(out + at, size - at, "%s%s%s%s",
+                                   at == 0 ? "; " : ", ",
+                                   at == 0 ? hb_coll_name(c) : "",
+                                   at == 0 ? " has " : "", alg_names[a]);
+        }
+    }
+}
+
+static int no_wish(const char *word, size_t len, struct hpcboot_error *err)
+{
+    char ways[160];
+    put_ways(ways, sizeof ways, word, len);
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "HPCBOOT_COLL_NET: \"%.*s\" is no wish for collectives "
+                   "between nodes: flat, nodes, leaders=N, or "
+                   "COLLECTIVE=ALGORITHM[:RADIX or :SEGMENT]%s",
+                   (int)(len < 64 ? len : 64), word, ways);
+}
+
 int hb_wish_parse(const char *text, struct hb_wish *out,
                   struct hpcboot_error *err)
 {
@@ -112,12 +143,7 @@ int hb_wish_parse(const char *text, struct hb_wish *out,
     while (text != NULL && *text != '\0') {
         size_t len = strcspn(text, ",");
         if (!parse_word(text, len, &w)) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "HPCBOOT_COLL_NET: \"%.*s\" is no wish for "
-                           "collectives between nodes: flat, nodes, "
-                           "leaders=N, or COLLECTIVE=ALGORITHM[:RADIX or "
-                           ":SEGMENT]",
-                           (int)(len < 64 ? len : 64), text);
+            return no_wish(text, len, err);
         }
         text += len + (text[len] == ',');
     }

@@ -425,6 +425,25 @@ static void a_wish_is_checked_word_by_word(void **state)
     }
 }
 
+static void a_wrong_wish_is_told_what_its_collective_has(void **state)
+{
+    static const struct {
+        const char *wish, *end;
+    } cases[] = {
+        {"flat,allgather=knomial,nodes", "]; allgather has ring, bruck"},
+        {"bcast=knomial:1", "; bcast has knomial, pipeline, double_tree"},
+        {"scan=ringing", "; scan has "},
+        {"several=ring", "COLLECTIVE=ALGORITHM[:RADIX or :SEGMENT]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hb_wish w;
+        struct hpcboot_error err = {0};
+        assert_int_equal(hb_wish_parse(cases[i].wish, &w, &err),
+                         HPCBOOT_ERR_USAGE);
+        assert_non_null(strstr(err.text, cases[i].end));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
+        cmocka_unit_test(a_wrong_wish_is_told_what_its_collective_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

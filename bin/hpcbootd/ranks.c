@@ -118,8 +118,9 @@ static void on_started(evutil_socket_t fd, short what, void *arg)
         rank_failed(r, stage, err.sys_errno, err.text);
     } else {
         r->started = 1;
-        AGENT_SEND(a, rank_started, .rank = r->rank, .pid = (uint32_t)r->pid,
-                   .time_ns = (uint64_t)hb_now_ns());
+        /* It may have ended already, and has no process any more. */
+        AGENT_SEND(a, rank_started, .rank = r->rank,
+                   .pid = (uint32_t)r->group, .time_ns = (uint64_t)hb_now_ns());
     }
     event_free(r->error_ev);
     r->error_ev = NULL;

@@ -44,6 +44,17 @@ need_parser() {
     done
 }
 
+@test "--events: the process of a rank that has ended at once is named" {
+    need python3
+    run hb --events e --oversubscribe -n 40 true
+    ended_with 0
+    run python3 -c 'import json, sys
+pids = [e["pid"] for e in map(json.loads, open(sys.argv[1]))
+        if e["event"] == "rank_started"]
+print(len(pids), all(0 < p < 2**31 for p in pids))' e
+    [ "$output" = '40 True' ]
+}
+
 @test "--events: a rank that cannot be started, and the end of the others" {
     need python3
     run -127 hb --events e -n 1 sleep 1000 : -n 1 ./nosuch

@@ -44,8 +44,8 @@ static int said_it_all(const struct hb_options *o)
 }
 
 /* Whatever started this process need not have left it in good order: closed
- * descriptors, signals that are blocked. A file that may not grow is an error
- * of its write. */
+ * descriptors, signals that are blocked, children whose ends the kernel throws
+ * away. A file that may not grow is an error of its write. */
 static int settle(struct hpcboot_error *err)
 {
     sigset_t none;
@@ -53,6 +53,7 @@ static int settle(struct hpcboot_error *err)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
     return hb_fd_fill_standard(err);
 }
 

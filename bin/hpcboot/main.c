@@ -6,6 +6,7 @@
 
 #include "config.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "";
     const struct hb_command *command = find(word);
 
+    signal(SIGCHLD, SIG_DFL); /* else no child's status could be had */
     if (hb_fd_fill_standard(NULL) < 0) {
         return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
     }

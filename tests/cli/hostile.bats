@@ -138,6 +138,20 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     ended_with 143
 }
 
+@test "a starter that ignores SIGCHLD: what hbrun itself starts is seen to end" {
+    env --ignore-signal=CHLD true 2> /dev/null || skip 'env is too old'
+    printf '#!/bin/sh\necho localhost:2\n' > hosts
+    chmod +x hosts
+    run timeout -s KILL "$HB_LIMIT" env --ignore-signal=CHLD "$hbrun" \
+        --discover-hosts ./hosts echo here
+    ended_with 0
+    [ "$output" = $'here\nhere' ]
+    run timeout -s KILL "$HB_LIMIT" env --ignore-signal=CHLD \
+        "$HB_BUILDDIR/hpcboot" hostfile --discover-hosts ./hosts
+    ended_with 0
+    says localhost
+}
+
 @test "a file that may not grow any more is told, with 74" {
     run bash -c 'ulimit -f 8; "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
         --output-filename here --output-copy=no -n 1 \

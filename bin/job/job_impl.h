@@ -420,6 +420,8 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
 /* placement.c: its slots, and who says so; 0 while unknown. */
 uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
 uint32_t job_ranks_of(const struct job_host *h); /* that it has room for */
+/* No limit of its slots is below that; 1 while these are unknown. */
+int job_may_have(const struct job_host *h, uint32_t n_ranks);
 /* Where a rank is, which may have taken the place of its first host. */
 const char *job_host_of_rank(const struct job *j, uint32_t rank);
 int job_plan_family(struct job *j, struct hpcboot_error *err);

@@ -120,6 +120,13 @@ uint32_t job_ranks_of(const struct job_host *h)
     return m.slots > 0 ? hb_slots_share(&h->job->policy, &m) : 0;
 }
 
+int job_may_have(const struct job_host *h, uint32_t n_ranks)
+{
+    const struct hb_map_host m = map_host(h);
+
+    return m.slots == 0 || hb_slots_limit(&h->job->policy, &m) >= n_ranks;
+}
+
 const char *job_host_of_rank(const struct job *j, uint32_t rank)
 {
     return j->node_host[j->map->node_of_rank[rank]]->spec->name;

@@ -218,6 +218,21 @@ static int count_starts(struct job *j, uint32_t node, uint32_t *most)
     return 0;
 }
 
+/* Stated slots are a limit for a spare as for any other, unless the host that
+ * it stands in for went beyond its own. */
+static int has_slots(const struct job_host *spare, uint32_t node)
+{
+    const struct job *j = spare->job;
+    uint32_t n = j->map->local_size[node];
+
+    return job_may_have(spare, n) || !job_may_have(j->node_host[node], n);
+}
+
+static int is_spare(const struct job_host *h)
+{
+    return h->left_out && !h->gone;
+}
+
 /* One that never came before the job began comes last. */
 static struct job_host *find_spare(const struct job *j, uint32_t node)
 {
@@ -226,7 +241,7 @@ static struct job_host *find_spare(const struct job *j, uint32_t node)
     for (uint32_t i = 0; !job_meeting_pins(j, node) && i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
-        if (!h->left_out || h->gone) {
+        if (!is_spare(h) || !has_slots(h, node)) {
             continue;
         }
         if (!hb_lives_was_lost(j->lives, h->spec->name)) {
@@ -339,6 +354,25 @@ static void take_over(struct job_host *from, struct job_host *to)
     job_event_host(to, "host_replaces", from->spec->name);
 }
 
+/* Why no spare takes the ranks of a node; "": there is none, or nothing that
+ * the user would not know. */
+static void why_no_spare(const struct job *j, uint32_t node, char *text,
+                         size_t size)
+{
+    uint32_t i = 0, n = j->map->local_size[node];
+
+    while (i < j->gang.n && !is_spare(&j->hosts[i])) {
+        i++;
+    }
+    text[0] = '\0';
+    if (job_meeting_pins(j, node)) {
+        snprintf(text, size, ", at the address that the others know");
+    } else if (i < j->gang.n) {
+        snprintf(text, size, ": no spare has slots for %u rank%s", n,
+                 n == 1 ? "" : "s");
+    }
+}
+
 int job_replace_host(struct job_host *h, char *why, size_t size)
 {
     const struct hb_backoff b = backoff(h->job);
@@ -368,11 +402,11 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
         take_over(h, to);
     } else {
         int64_t ms = hb_backoff_ms(&b, most > 0 ? most - 1 : 0);
+        char no_spare[80];
 
+        why_no_spare(j, node, no_spare, sizeof no_spare);
         hb_log(HB_WARN, "host %s: %s; its ranks are started again when it is "
-               "back%s", h->spec->name, host_why(h),
-               job_meeting_pins(j, node) ? ", at the address that the others "
-                                           "know" : "");
+               "back%s", h->spec->name, host_why(h), no_spare);
         begin_anew(h, node, ms);
         job_event_host(h, "host_replaces", h->spec->name);
     }

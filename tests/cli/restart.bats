@@ -260,6 +260,28 @@ no_loop_hears() { # SIGNAL-NUMBER PID
     says 'localhost is the launcher.s own, and no other one may have ranks$'
 }
 
+# loses_first POLICY SPARES HOSTS [OPTION...]: the agent of rank 0 is killed.
+loses_first() {
+    # shellcheck disable=SC2016
+    run hb --on-failure "$1" --spares "$2" -H "$3" "${@:4}" \
+        --launch-with fork --restart-delay 10ms sh -c '
+        [ "$HPCBOOT_RANK $HPCBOOT_RESTART" != "0 0" ] || kill -KILL "$PPID"
+        until [ "$HPCBOOT_RESTART" = 1 ] || [ "$HPCBOOT_NODE" != 0 ]; do
+            sleep 1
+        done
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE"'
+    ended_with 0
+}
+
+@test "respawn: a spare with fewer slots than the lost host had ranks is none" {
+    loses_first respawn 2 a:2,b:1,c:1,d:2
+    says 'its ranks are started again on the spare d$'
+    loses_first respawn 1 a:2,b:1,c:1
+    says 'when it is back: no spare has slots for 2 ranks$'
+    loses_first respawn 1 a:2,b:1,c:1 --oversubscribe
+    says 'its ranks are started again on the spare c$'
+}
+
 @test "an elastic size without room for its least" {
     run hb --on-failure restart-job --np 64:100 -H localhost:2 true
     [ "$status" -eq 2 ]

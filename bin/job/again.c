@@ -149,6 +149,21 @@ static void tell_waiting(const struct hb_strv *lost, int too_few)
     hb_str_destroy(&names);
 }
 
+/* One spare takes the place of one host, and may have fewer slots than that
+ * had. 0: there is no further one. */
+static int take_in_a_spare(struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->left_out && !hb_lives_was_lost(j->lives, h->spec->name)) {
+            take_in(h);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int job_plan_ranks(struct job *j, struct hpcboot_error *err)
 {
     int rc, too_few;
@@ -159,8 +174,11 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
                        j->opt->spares, j->gang.n, j->gang.n == 1 ? "" : "s");
     }
     leave_out_lost_and_spare(j);
-    too_few = has_too_few(j);
     rc = map_now(j, err);
+    while (rc < 0 && j->lives->lost.n > 0 && take_in_a_spare(j)) {
+        rc = map_now(j, err);
+    }
+    too_few = has_too_few(j);
     if (rc < 0 && j->lives->epoch > 0) {
         err->code = rc = HPCBOOT_ERR_HOST; /* it did fit once */
     }

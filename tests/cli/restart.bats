@@ -282,6 +282,14 @@ loses_first() {
     says 'its ranks are started again on the spare c$'
 }
 
+@test "restart-job: as many spares as have room for all ranks take part" {
+    loses_first restart-job 2 a:2,b:1,c:1,d:1
+    says_not 'waiting for the lost ones'
+    for i in 0 1 2; do says "^rank $i of 3\$"; done
+    loses_first restart-job 1 a:2,b:1,c:1
+    says 'do not have room for all ranks; waiting for the lost ones: a$'
+}
+
 @test "an elastic size without room for its least" {
     run hb --on-failure restart-job --np 64:100 -H localhost:2 true
     [ "$status" -eq 2 ]

@@ -506,7 +506,7 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_leaving m;
     int rc = hb_wire_get_leaving(f, &m, err);
 
-    if (rc == 0) {
+    if (rc == 0 && !h->gone) { /* else it was told to once more */
         struct hb_cause cause = {
             .kind = HB_CAUSE_HOST, .time_ns = host_time(h, m.time_ns),
             .host = h->spec->name, .text = m.text};

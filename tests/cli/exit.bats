@@ -409,6 +409,21 @@ not_stopped() { ! stopped "$1"; }
     nothing_left
 }
 
+@test "a host that is told to end twice is one that the job goes on without" {
+    # The parent of a rank is its agent.
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run hb -H aa:1,bb:1 --launch-with fork --on-failure continue \
+        --events events -n 2 bash -c '
+        [ "$HPCBOOT_RANK" != 0 ] || exit 0
+        trap "kill -TERM $PPID; exit" TERM
+        kill -TERM "$PPID"
+        while true; do sleep 0.05; done'
+    ended_with 75
+    [ "$(grep -c 'the job goes on' <<< "$output")" = 1 ]
+    [ "$(grep -c '"event":"host_leaving"' events)" = 1 ]
+    nothing_left
+}
+
 @test "what ends a job that has gone on without a host is what ranks hear of" {
     # The parent of a rank is its agent.
     # shellcheck disable=SC2016  # expanded in the ranks

@@ -136,16 +136,20 @@ static int map_now(struct job *j, struct hpcboot_error *err)
                ? check_room(j, err) : rc;
 }
 
-static void tell_waiting(const struct hb_strv *lost, int too_few)
+/* left: hosts that are neither lost nor spares. */
+static void tell_waiting(const struct hb_strv *lost, uint32_t left,
+                         int too_few)
 {
     struct hb_str names = HB_STR_INIT;
 
     for (size_t i = 0; i < lost->n; i++) {
         hb_str_putf(&names, "%s%s", i > 0 ? ", " : "", lost->v[i]);
     }
-    hb_log(HB_WARN, "the hosts that are left %s; waiting for the lost ones: %s",
-           too_few ? "are too few (see --min-hosts)"
-                   : "do not have room for all ranks", hb_str_text(&names));
+    hb_log(HB_WARN, "%s; waiting for the lost ones: %s",
+           left == 0 ? "no host is left"
+           : too_few ? "the hosts that are left are too few (see --min-hosts)"
+                     : "the hosts that are left do not have room for all ranks",
+           hb_str_text(&names));
     hb_str_destroy(&names);
 }
 
@@ -166,6 +170,7 @@ static int take_in_a_spare(struct job *j)
 
 int job_plan_ranks(struct job *j, struct hpcboot_error *err)
 {
+    uint32_t left;
     int rc, too_few;
 
     if (j->opt->spares >= j->gang.n) {
@@ -178,6 +183,7 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
     while (rc < 0 && j->lives->lost.n > 0 && take_in_a_spare(j)) {
         rc = map_now(j, err);
     }
+    left = j->n_wanted;
     too_few = has_too_few(j);
     if (rc < 0 && j->lives->epoch > 0) {
         err->code = rc = HPCBOOT_ERR_HOST; /* it did fit once */
@@ -191,7 +197,7 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
         }
     }
     j->need_lost = 1;
-    tell_waiting(&j->lives->lost, too_few);
+    tell_waiting(&j->lives->lost, left, too_few);
     rc = map_now(j, err);
     if (rc < 0) {
         err->code = HPCBOOT_ERR_HOST; /* it did fit once */

@@ -288,6 +288,8 @@ loses_first() {
     for i in 0 1 2; do says "^rank $i of 3\$"; done
     loses_first restart-job 1 a:2,b:1,c:1
     says 'do not have room for all ranks; waiting for the lost ones: a$'
+    loses_first restart-job 0 a:1
+    says 'warning: no host is left; waiting for the lost ones: a$'
 }
 
 @test "an elastic size without room for its least" {

@@ -119,7 +119,7 @@ static int read_form(const char *root, const struct hb_form *form,
 {
     char *full = hb_xasprintf("%s%s", root, path), *text = NULL;
     size_t len;
-    int rc = hb_file_read(full, MAX_FILE_BYTES, &text, &len, err);
+    int rc = hb_file_read_lasting(full, MAX_FILE_BYTES, &text, &len, err);
 
     if (rc >= 0 && !is_blank(text, len)) {
         rc = hb_form_parse(form != NULL ? form : hb_form_guess(text, len), path,

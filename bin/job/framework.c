@@ -84,7 +84,7 @@ static int read_file(struct job *j, const char *path,
 {
     char *text = NULL;
     size_t len;
-    int rc = hb_file_read(path, HB_RECIPE_BYTES_MAX, &text, &len, err);
+    int rc = hb_file_read_lasting(path, HB_RECIPE_BYTES_MAX, &text, &len, err);
 
     if (rc < 0) {
         hb_error_prefix(err, rc, "--recipe");

@@ -120,7 +120,7 @@ static int order_by_file(struct job *j, const char *file,
 {
     char *text = NULL;
     size_t len;
-    int rc = hb_file_read(file, TOPOLOGY_BYTES_MAX, &text, &len, err);
+    int rc = hb_file_read_lasting(file, TOPOLOGY_BYTES_MAX, &text, &len, err);
 
     rc = rc >= 0 ? order_by(j, file, text, err)
                  : hb_error_prefix(err, rc, "--topology");

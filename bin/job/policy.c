@@ -225,7 +225,8 @@ static int read_files(struct job *j, struct hpcboot_error *err)
         rc = hb_rankfile_read(j->policy.file, &j->rankfile, err);
         j->policy.rankfile = &j->rankfile;
     } else if (j->policy.by == HB_MAP_SEQ && j->policy.file[0] != '\0') {
-        rc = hb_file_read(j->policy.file, SEQ_FILE_MAX, &text, &len, err);
+        rc = hb_file_read_lasting(j->policy.file, SEQ_FILE_MAX, &text, &len,
+                                  err);
         rc = rc >= 0 ? read_seq(j, text, err)
                      : hb_error_prefix(err, rc, "--map-by seq");
         free(text);

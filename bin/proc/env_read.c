@@ -205,7 +205,7 @@ int hb_env_file_rules(const char *path, struct hb_strv *rules_out,
 {
     char *text = NULL;
     size_t len = 0;
-    int rc = hb_file_read(path, MAX_ENV_FILE_BYTES, &text, &len, err);
+    int rc = hb_file_read_lasting(path, MAX_ENV_FILE_BYTES, &text, &len, err);
 
     if (rc == HPCBOOT_OK) {
         rc = hb_env_text_rules(path, text, len, rules_out, err);

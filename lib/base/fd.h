@@ -55,6 +55,10 @@ uint64_t hb_fd_file_most(void);
  * and read until all writers have closed it. */
 int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err);
+/* The same for a file that may be read again in another life of a job: of a
+ * pipe that has nothing more to say, what it said before. Not for threads. */
+int hb_file_read_lasting(const char *path, size_t max_bytes, char **data_out,
+                         size_t *len_out, struct hpcboot_error *err);
 /* The same for a file that says what this process does, as OpenSSH reads its
  * own: ERR_AUTH where it belongs to neither this user nor root, or may be
  * written by others than its owner (a group of the owner's name that has no

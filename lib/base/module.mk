@@ -8,6 +8,7 @@ libhb_a_SOURCES += \
     %D%/collected.c %D%/collected.h \
     %D%/error.c %D%/error.h \
     %D%/fd.c %D%/fd.h \
+    %D%/file_lasting.c \
     %D%/jobmap.c %D%/jobmap.h \
     %D%/json.c %D%/json.h \
     %D%/kvs.c %D%/kvs.h \

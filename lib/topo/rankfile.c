@@ -252,7 +252,7 @@ int hb_rankfile_read(const char *path, struct hb_rankfile *out,
 {
     char *text = NULL;
     size_t len;
-    int rc = hb_file_read(path, FILE_MAX_BYTES, &text, &len, err);
+    int rc = hb_file_read_lasting(path, FILE_MAX_BYTES, &text, &len, err);
 
     rc = rc >= 0 ? hb_rankfile_parse(path, text, out, err)
                  : hb_error_prefix(err, rc, "--map-by rankfile");

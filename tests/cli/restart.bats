@@ -36,6 +36,18 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     grep -q 'life 1' out/1/rank.0/stdout
 }
 
+@test "files that are pipes say in all lives what they have said" {
+    # shellcheck disable=SC2016
+    run again --hostfile <(echo localhost:2) --env-file <(echo A=7) bash -c \
+        'echo "life $HPCBOOT_RESTART: $A"; [ "$HPCBOOT_RESTART" = 2 ]'
+    ended_with 0
+    [ "$(grep -c '^life 2: 7$' <<< "$output")" = 2 ]
+    # shellcheck disable=SC2016
+    run again -H localhost:2 --map-by seq:FILE=<(yes localhost | head -2) \
+        bash -c '[ "$HPCBOOT_RESTART" = 1 ]'
+    ended_with 0
+}
+
 @test "events tell of the restart, in one file" {
     run again --events ev -n 1 bash -c '[ "$HPCBOOT_RESTART" = 1 ] || exit 4'
     [ "$status" -eq 0 ]

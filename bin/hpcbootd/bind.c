@@ -231,7 +231,7 @@ int agent_oversubscribed(const struct agent *a)
     uint32_t slots = a->allowed.slots;
 
     /* Hardware threads may have been asked for, or several CPUs for each. */
-    if (a->bind_policy.hwtcpus) {
+    if (hb_bind_by_threads(&a->bind_policy)) {
         slots = hb_allowed_within(a->allowed.pus, a->allowed.quota_milli);
     }
     return (a->job.flags & HB_JOB_OVERSUBSCRIBED) != 0 || a->n_ranks > slots;
@@ -268,7 +268,7 @@ static void put_threads(const struct agent *a, struct hb_strv *env)
     }
     if (hb_env_get(env, "OMP_PLACES") == NULL) {
         hb_env_set(env, "OMP_PLACES",
-                   a->bind_policy.hwtcpus ? "threads" : "cores");
+                   hb_bind_by_threads(&a->bind_policy) ? "threads" : "cores");
     }
 }
 

@@ -83,7 +83,7 @@ struct job_host {
     enum hb_boot_why last_why;
     unsigned same_answers; /* failures in a row for the same reason */
     uint32_t counted_slots; /* from HELLO */
-    uint32_t quota_milli;
+    uint32_t counted_threads, quota_milli;
     const struct hb_topo *topo; /* of the job; NULL: not known */
     uint64_t signature;         /* of topo, as the host said it */
     char *slots_origin;
@@ -401,10 +401,10 @@ int job_slots_known(const struct job *j);
 int job_takes_a_part(const struct job *j);
 /* MIN of --np MIN:MAX have room on the hosts that take part. */
 int job_check_elastic(const struct job *j, struct hpcboot_error *err);
-/* Others may come later, and are taken in then. */
-int job_takes_in_later(const struct job *j);
+int job_takes_in_later(const struct job *j); /* hosts that come later */
 uint32_t job_ranks_ready(const struct job *j); /* for how many there is room */
 int job_oversubscribed(const struct job *j);
+uint32_t job_room_of(const struct job_host *h); /* CPUs; 0: unknown */
 /* What was counted on a host, there or here. */
 struct job_counts {
     uint32_t slots, pus, quota_milli;

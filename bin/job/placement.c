@@ -489,12 +489,18 @@ static int check_own_hosts(const struct job *j, const struct hb_map_host *hosts,
     return rc;
 }
 
-/* More ranks than cores that may be used: ranks are told to yield. What a host
+uint32_t job_room_of(const struct job_host *h)
+{
+    return hb_bind_by_threads(&h->job->bind) ? h->counted_threads
+                                             : h->counted_slots;
+}
+
+/* More ranks than CPUs that may be used: ranks are told to yield. What a host
  * counted is known for certain once it has answered. */
 int job_oversubscribed(const struct job *j)
 {
     for (uint32_t n = 0; n < j->map->n_nodes; n++) {
-        uint32_t counted = j->node_host[n]->counted_slots;
+        uint32_t counted = job_room_of(j->node_host[n]);
 
         if (counted > 0 && j->map->local_size[n] > counted) {
             return 1;

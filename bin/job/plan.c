@@ -32,6 +32,14 @@ static uint32_t counted_slots(const struct job *j, const struct job_counts *c)
                                  : c->slots;
 }
 
+static char *counted_origin(const struct job *j, const struct job_counts *c)
+{
+    return j->opt->use_hwthreads
+               ? hb_xasprintf("%u hardware thread%s, %s", c->pus,
+                              c->pus == 1 ? "" : "s", c->origin)
+               : hb_xstrdup(c->origin);
+}
+
 int job_counts_gpus(const struct job_host *h)
 {
     return h->spec->slots == 0 && h->spec->count >= HB_COUNT_GPUS;
@@ -42,8 +50,9 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
 {
     h->quota_milli = counts->quota_milli;
     h->counted_slots = counted_slots(h->job, counts);
+    h->counted_threads = hb_allowed_within(counts->pus, counts->quota_milli);
     free(h->slots_origin);
-    h->slots_origin = hb_xstrdup(counts->origin);
+    h->slots_origin = counted_origin(h->job, counts);
     if (!job_counts_gpus(h)) {
         return HPCBOOT_OK;
     }

@@ -368,11 +368,11 @@ static void tell_oversubscription(struct job *j)
     }
     for (uint32_t n = 0; n < j->map->n_nodes; n++) {
         const struct job_host *h = j->node_host[n];
+        uint32_t room = job_room_of(h);
 
-        if (h->counted_slots > 0 &&
-            j->map->local_size[n] > h->counted_slots) {
+        if (room > 0 && j->map->local_size[n] > room) {
             hb_log(HB_INFO, "%u ranks share room for %u on %s (%s): %s",
-                   j->map->local_size[n], h->counted_slots, h->spec->name,
+                   j->map->local_size[n], room, h->spec->name,
                    h->slots_origin, what_they_do(j));
             return;
         }

@@ -91,11 +91,15 @@ _Static_assert(HB_BIND_PACKAGE - HB_BIND_HWTHREAD ==
                    HB_TOPO_PACKAGE - HB_TOPO_PU,
                "binding objects follow the kinds of the topology");
 
+const char *hb_bind_unit_name(const struct hb_bind_planner *p)
+{
+    return p->units == &p->topo->level[HB_TOPO_PU] ? "hardware thread" : "core";
+}
+
 static int too_many(const struct hb_bind_planner *p, uint32_t seats,
                     struct hpcboot_error *err)
 {
-    const char *unit = p->units == &p->topo->level[HB_TOPO_PU]
-                           ? "hardware thread" : "core";
+    const char *unit = hb_bind_unit_name(p);
     const char *all = p->units->n == 1 ? "" : "s";
 
     if (p->pe > p->units->n && !p->policy->if_supported) {
@@ -187,8 +191,8 @@ static void bind_shares(struct hb_bind_planner *p)
             hb_bind_add_cpus(p->topo, &p->units->v[u], &p->out->cpus[rank]);
         }
     }
-    p->out->why = hb_xasprintf("%u cores shared out to %u ranks", p->units->n,
-                               p->n_ranks);
+    p->out->why = hb_xasprintf("%u %ss shared out to %u ranks", p->units->n,
+                               hb_bind_unit_name(p), p->n_ranks);
 }
 
 /* Each rank to the node or package in which its part begins. */
@@ -202,9 +206,9 @@ static int bind_share_objects(struct hb_bind_planner *p, enum hb_topo_kind kind,
             return rc;
         }
     }
-    p->out->why = hb_xasprintf("%u ranks do not divide the cores of a %s, so "
+    p->out->why = hb_xasprintf("%u ranks do not divide the %ss of a %s, so "
                                "each has one whole", p->n_ranks,
-                               hb_topo_kind_name(kind));
+                               hb_bind_unit_name(p), hb_topo_kind_name(kind));
     return HPCBOOT_OK;
 }
 
@@ -213,21 +217,23 @@ static int plan_default(struct hb_bind_planner *p, char **why_out,
                         struct hpcboot_error *err)
 {
     uint32_t cpus = whole_cpus(p->quota_milli);
+    const char *unit = hb_bind_unit_name(p);
 
     if (p->n_ranks > p->units->n) {
-        *why_out = hb_xasprintf("%u ranks share %u cores", p->n_ranks,
-                                p->units->n);
+        *why_out = hb_xasprintf("%u ranks share %u %ss", p->n_ranks,
+                                p->units->n, unit);
     } else if (cpus > 0 && p->n_ranks > cpus) {
         *why_out = hb_xasprintf("%u ranks share a quota of %g CPUs", p->n_ranks,
                                 p->quota_milli / 1000.0);
     } else if ((uint64_t)(p->units->n / p->n_ranks) * 1000 * p->n_ranks <
                (p->quota_milli < p->units->n * 1000u ? p->quota_milli : 0)) {
-        *why_out = hb_xasprintf("%u ranks on %u cores would be bound tighter "
+        *why_out = hb_xasprintf("%u ranks on %u %ss would be bound tighter "
                                 "than the quota of %g CPUs", p->n_ranks,
-                                p->units->n, p->quota_milli / 1000.0);
+                                p->units->n, unit, p->quota_milli / 1000.0);
     } else if (p->n_ranks == 1) {
-        *why_out = hb_xasprintf("one rank has the host's %u core%s to itself",
-                                p->units->n, p->units->n == 1 ? "" : "s");
+        *why_out = hb_xasprintf("one rank has the host's %u %s%s to itself",
+                                p->units->n, unit,
+                                p->units->n == 1 ? "" : "s");
     } else if (shares_fit(p, HB_TOPO_NUMA) && shares_fit(p, HB_TOPO_PACKAGE)) {
         bind_shares(p);
     } else if (holds_share(p, HB_TOPO_NUMA)) {
@@ -235,9 +241,9 @@ static int plan_default(struct hb_bind_planner *p, char **why_out,
     } else if (holds_share(p, HB_TOPO_PACKAGE)) {
         return bind_share_objects(p, HB_TOPO_PACKAGE, err);
     } else {
-        *why_out = hb_xasprintf("%u ranks cannot share out %u cores without "
-                                "one lying across two packages or getting "
-                                "less than its part", p->n_ranks, p->units->n);
+        *why_out = hb_xasprintf("%u ranks cannot share out %u %ss without one "
+                                "lying across two packages or getting less "
+                                "than its part", p->n_ranks, p->units->n, unit);
     }
     return *why_out != NULL;
 }
@@ -325,11 +331,16 @@ static int run_plan(struct hb_bind_planner *p, struct hpcboot_error *err)
     return rc;
 }
 
+int hb_bind_by_threads(const struct hb_bind_policy *policy)
+{
+    return policy->hwtcpus || policy->to == HB_BIND_HWTHREAD ||
+           hb_bind_mapped_kind(policy) == HB_TOPO_PU;
+}
+
 static struct hb_bind_planner planner_of(const struct hb_bind_policy *policy,
                                          const struct hb_topo *topo)
 {
-    int threads = policy->hwtcpus || policy->to == HB_BIND_HWTHREAD ||
-                  hb_bind_mapped_kind(policy) == HB_TOPO_PU;
+    int threads = hb_bind_by_threads(policy);
     struct hb_bind_planner p = {
         .policy = policy, .topo = topo, .pe = policy->pe > 0 ? policy->pe : 1,
         .units = &topo->level[threads ? HB_TOPO_PU : HB_TOPO_CORE],

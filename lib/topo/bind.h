@@ -70,6 +70,8 @@ struct hb_bind_plan {
     char *why;            /* one sentence, never NULL */
 };
 
+/* Is a CPU of such ranks a hardware thread? Else it is a core. */
+int hb_bind_by_threads(const struct hb_bind_policy *policy);
 /* Ranks that have CPUs of their own on such a host; 0: as many as you like,
  * because nobody is bound. */
 uint32_t hb_bind_room(const struct hb_bind_policy *policy,

@@ -61,6 +61,7 @@ uint32_t hb_bind_list_length(const struct hb_bind_policy *policy);
 /* bind.c */
 #define HB_BIND_TARGET_DEFAULT (-1) /* nobody wished for anything */
 #define HB_BIND_TARGET_DEVICE (-2)
+const char *hb_bind_unit_name(const struct hb_bind_planner *p);
 int hb_bind_unbound(struct hb_bind_plan *out, uint32_t n_ranks, char *why);
 int hb_bind_may_do_without(const struct hb_bind_policy *policy);
 int hb_bind_target_kind(const struct hb_bind_policy *p);

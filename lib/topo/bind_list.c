@@ -74,12 +74,9 @@ static int not_there(const struct hb_bind_planner *p, const char *what,
                      const char *list, uint32_t unit, uint32_t n,
                      struct hpcboot_error *err)
 {
-    const char *name = p->units == &p->topo->level[HB_TOPO_PU]
-                           ? "hardware thread" : "core";
-
     return hb_fail(err, HPCBOOT_ERR_USAGE,
                    "%s %.80s: there is no %s %u among those that the job may "
-                   "use here (0 to %u)", what, list, name, unit,
+                   "use here (0 to %u)", what, list, hb_bind_unit_name(p), unit,
                    n > 0 ? n - 1 : 0);
 }
 

@@ -63,6 +63,36 @@ allowed='grep Cpus_allowed_list: /proc/self/status'
     says '^yield 1$'
 }
 
+@test "ranks that have a hardware thread each are not told to yield" {
+    lab_up siblings 2
+    pod 1 sh -c 'echo 0-1 > siblings
+        for cpu in 0 1; do
+            at=/sys/devices/system/cpu/cpu$cpu/topology/core_cpus_list
+            mount --bind siblings $at || exit
+        done' || skip 'no other threads of a core can be made up here'
+    pod 1 taskset -pc 0-1 1
+    local how
+    for how in '--map-by hwthread' '--map-by :HWTCPUS' '--bind-to hwthread'; do
+        # shellcheck disable=SC2016,SC2086  # expanded in the pod
+        run pod_hb -H pod-1:2 -n 2 --pmi pmix $how \
+            sh -c 'echo yield $OMPI_MCA_mpi_oversubscribe'
+        ended_with 0
+        says '^yield$'
+        says_not 'yield 1|share room'
+    done
+    # shellcheck disable=SC2016
+    run pod_hb -H pod-1:2 -n 1 --pmi pmix --map-by hwthread:PE=2 \
+        sh -c 'echo $OMP_NUM_THREADS $OMP_PLACES'
+    ended_with 0
+    says '^2 threads$'
+    # shellcheck disable=SC2016
+    run pod_hb -H pod-1:3 -n 3 --pmi pmix --map-by hwthread \
+        sh -c 'echo yield $OMPI_MCA_mpi_oversubscribe'
+    ended_with 0
+    says '^yield 1$'
+    says '3 ranks share room for 2 on pod-1'
+}
+
 @test "by objects: pods that are not alike are told of" {
     lab_up unlike 2
     pod 1 taskset -pc 1 1

@@ -66,33 +66,26 @@ void job_survey_destroy(struct job *j)
 
 /* A directory is a captured system: topology.xml, and what says which CPUs
  * and what quota there are (etc/cpus, proc, sys). */
-static int load_captured(struct job_host *h, const char *dir,
+static int load_captured(const char *dir, struct hb_allowed *allowed,
                          struct hb_topo **out, struct hpcboot_error *err)
 {
     char *xml = hb_xasprintf("%s/topology.xml", dir);
     struct hb_topo_request req = {.source = xml, .devices = 1};
-    struct hb_allowed allowed = {0};
     struct hb_cpus cpus;
     int rc = hb_allowed_cpus(dir, &cpus, err);
 
     req.allowed = &cpus;
     if (rc >= 0) {
-        rc = hb_topo_allowed(dir, &allowed, err);
+        rc = hb_topo_allowed(dir, allowed, err);
     }
     if (rc >= 0) {
         rc = hb_topo_load(&req, out, err);
-    }
-    if (rc >= 0) {
-        h->counted_slots = allowed.slots;
-        h->quota_milli = allowed.quota_milli;
-        free(h->slots_origin);
-        h->slots_origin = hb_xstrdup(allowed.origin);
     }
     free(xml);
     return rc;
 }
 
-static int load_file(struct job_host *h, const char *file,
+static int load_file(const char *file, struct hb_allowed *allowed,
                      struct hb_topo **out, struct hpcboot_error *err)
 {
     struct hb_topo_request req = {.source = file, .devices = 1};
@@ -100,28 +93,34 @@ static int load_file(struct job_host *h, const char *file,
     int rc;
 
     if (stat(file, &st) == 0 && S_ISDIR(st.st_mode)) {
-        return load_captured(h, file, out, err);
+        return load_captured(file, allowed, out, err);
     }
     rc = hb_topo_load(&req, out, err);
     if (rc >= 0) {
-        h->counted_slots = (*out)->level[HB_TOPO_CORE].n;
-        h->quota_milli = 0;
-        free(h->slots_origin);
-        h->slots_origin = hb_xasprintf("%u core%s in %s", h->counted_slots,
-                                       h->counted_slots == 1 ? "" : "s", file);
+        allowed->slots = allowed->cores = (*out)->level[HB_TOPO_CORE].n;
+        allowed->pus = (*out)->n_pus;
     }
     return rc;
 }
 
-/* What a host has, from another one that --topo-of describes with the same
- * words. */
-static void as_other(struct job_host *h, const struct job_host *other)
+/* A host counts what is described as its agent would count it. */
+static int count_described(struct job_host *h, const struct hb_allowed *allowed,
+                           const char *file, struct hpcboot_error *err)
 {
-    h->topo = other->topo;
-    h->counted_slots = other->counted_slots;
-    h->quota_milli = other->quota_milli;
-    free(h->slots_origin);
-    h->slots_origin = hb_xstrdup(other->slots_origin);
+    const struct hb_topo_devices *gpu = &h->topo->device[HB_TOPO_GPU];
+    uint32_t n = gpu->n - gpu->hidden, cores = allowed->cores;
+    char *gpus = hb_xasprintf("%u GPU%s in %s", n, n == 1 ? "" : "s", file);
+    char *cpus = allowed->origin[0] != '\0'
+                     ? hb_xstrdup(allowed->origin)
+                     : hb_xasprintf("%u core%s in %s", cores,
+                                    cores == 1 ? "" : "s", file);
+    int rc = job_host_counted(h, &(struct job_counts){
+        allowed->slots, allowed->pus, allowed->quota_milli, cpus, n, gpus},
+        err);
+
+    free(cpus);
+    free(gpus);
+    return rc;
 }
 
 /* HOST=FILE, "*" for every host. */
@@ -129,7 +128,8 @@ static int topo_of(struct job *j, const char *text, struct hpcboot_error *err)
 {
     const char *equals = strchr(text, '=');
     size_t n = equals != NULL ? (size_t)(equals - text) : 0;
-    const struct job_host *found = NULL;
+    struct hb_allowed allowed = {0};
+    const struct hb_topo *topo = NULL;
 
     if (n == 0 || equals[1] == '\0') {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
@@ -137,28 +137,29 @@ static int topo_of(struct job *j, const char *text, struct hpcboot_error *err)
     }
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
-        struct hb_topo *topo = NULL;
-        int rc;
+        struct hb_topo *read = NULL;
+        int rc = 0;
 
         if (strncmp(text, "*=", 2) != 0 &&
             (strncmp(text, h->spec->name, n) != 0 ||
              h->spec->name[n] != '\0')) {
             continue;
         }
-        if (found != NULL) {
-            as_other(h, found);
-            continue;
+        if (topo == NULL) {
+            rc = load_file(equals + 1, &allowed, &read, err);
+            topo = rc >= 0 ? keep(j, 0, read) : NULL;
         }
-        found = h;
-        rc = load_file(h, equals + 1, &topo, err);
+        h->topo = topo;
+        if (rc >= 0) {
+            rc = count_described(h, &allowed, equals + 1, err);
+        }
         if (rc < 0) {
             hb_error_prefix(err, rc, "--topo-of %s", text);
             err->code = HPCBOOT_ERR_USAGE;
             return HPCBOOT_ERR_USAGE;
         }
-        h->topo = keep(j, 0, topo);
     }
-    return found != NULL ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "--topo-of %s: "
+    return topo != NULL ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "--topo-of %s: "
                                        "no host of this job has that name",
                                        text);
 }

@@ -713,6 +713,35 @@ ranks_of() { # HOST of a plan in $output
     says 'the numbers must be the same'
 }
 
+@test "what a machine that is a file has is counted as its agent would" {
+    hwloc_is_there
+    local smt='*=synthetic:pack:1 core:2 pu:2' gpus="*=$machines/gpu-8nic.xml"
+    run plan -H a:auto,b:auto --use-hwthread-cpus --topo-of "$smt"
+    ended_with 0
+    says 'host a: slots 4 \(4 hardware threads, 2 cores in .*, ranks 0-3$'
+    says 'host b: slots 4 .*, ranks 4-7$'
+    run plan -H a:gpu,b:gpu --topo-of "$gpus"
+    ended_with 0
+    says 'host a: slots 8 \(8 GPUs in .*, ranks 0-7$'
+    says 'host b: slots 8 .*, ranks 8-15$'
+    CUDA_VISIBLE_DEVICES=0,3 run plan -H a:gpu --topo-of "$gpus"
+    ended_with 0
+    says 'host a: slots 2 '
+    run plan -H a:gpu --topo-of "$smt"
+    ended_with 2
+    says 'its slots are to be its GPUs .*, and it has none: 0 GPUs in'
+    mkdir -p pod/etc pod/sys/devices/system/cpu/cpu{0,1}/topology
+    cp "$machines/hybrid.xml" pod/topology.xml
+    echo 0-2 > pod/etc/cpus
+    echo 0-1 | tee pod/sys/devices/system/cpu/cpu{0,1}/topology/core_cpus_list
+    run plan -H a:auto --topo-of a=pod
+    ended_with 0
+    says 'host a: slots 2 \(2 cores in the CPU set\)'
+    run plan -H a:auto --use-hwthread-cpus --topo-of a=pod
+    ended_with 0
+    says 'host a: slots 3 \(3 hardware threads, 2 cores in the CPU set\)'
+}
+
 @test "--order topology: neighbours side by side" {
     printf 'SwitchName=x Nodes=a,c\nSwitchName=y Nodes=b\n' > net
     run plan -H a:1,b:1,c:1 -n 2 --order topology --topology net

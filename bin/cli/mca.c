@@ -17,12 +17,15 @@
 
 #include "lib/base/str.h"
 
-static const struct {
-    const char *name, *key;
+static const struct parameter {
+    const char *name, *value; /* NULL: any */
+    const char *key;
 } parameters[] = {
-#define HB_MCA(name, key) {name, key},
+#define HB_MCA(name, key) {name, NULL, key},
+#define HB_MCA_IS(name, value, key) {name, value, key},
 #include "bin/cli/mca.def"
 #undef HB_MCA
+#undef HB_MCA_IS
 };
 #define N_PARAMETERS (sizeof parameters / sizeof parameters[0])
 
@@ -33,35 +36,59 @@ static const char *const launcher_prefixes[] = {
     "filem_", "schizo_", "snapc_", "rtc_", "dfs_",  "prtereachable_",
 };
 
-static int apply(struct hb_scan *s, const char *name, const char *key,
+/* KEY, KEY=TEXT, KEY=TEXT%TEXT: see mca.def. */
+static int apply_key(struct hb_scan *s, const char *key, const char *value,
+                     int is_value, struct hpcboot_error *err)
+{
+    const char *text = strchr(key, '='), *at;
+    char *option, *whole;
+    int rc;
+
+    if (text == NULL) {
+        return hb_opt_apply_key(s, key, value, err);
+    }
+    at = strchr(++text, '%');
+    if (at == NULL && !is_value && hb_opt_bool(value) <= 0) {
+        return 0;
+    }
+    option = hb_xstrndup(key, (size_t)(text - 1 - key));
+    whole = at == NULL ? hb_xstrdup(text)
+                       : hb_xasprintf("%.*s%s%s", (int)(at - text), text, value,
+                                      at + 1);
+    rc = hb_opt_apply_key(s, option, whole, err);
+    free(option);
+    free(whole);
+    return rc;
+}
+
+static int apply(struct hb_scan *s, const struct parameter *p,
                  const char *value, struct hpcboot_error *err)
 {
-    const char *text = strchr(key, '='), *outer = s->spelling;
-    char *spelling = hb_xasprintf("parameter %s", name), *option;
-    int rc = 0;
+    const char *outer = s->spelling;
+    char *spelling = hb_xasprintf("parameter %s", p->name);
+    int rc;
 
     s->spelling = spelling;
-    if (text == NULL) {
-        rc = hb_opt_apply_key(s, key, value, err);
-    } else if (hb_opt_bool(value) > 0) {
-        option = hb_xstrndup(key, (size_t)(text - key));
-        rc = hb_opt_apply_key(s, option, text + 1, err);
-        free(option);
-    }
+    rc = apply_key(s, p->key, value, p->value != NULL, err);
     s->spelling = outer;
     free(spelling);
     return rc < 0 ? rc : 1;
+}
+
+static int is_named(const struct parameter *p, const char *name,
+                    const char *value)
+{
+    return !strcmp(p->name, name) &&
+           (p->value == NULL || !strcmp(p->value, value));
 }
 
 int hb_mca_launcher(struct hb_scan *s, const char *name, const char *value,
                     struct hpcboot_error *err)
 {
     for (size_t i = 0; i < N_PARAMETERS; i++) {
-        if (strcmp(parameters[i].name, name)) {
-            continue;
+        if (is_named(&parameters[i], name, value)) {
+            return parameters[i].key ? apply(s, &parameters[i], value, err) : 1;
         }
-        return parameters[i].key
-                   ? apply(s, name, parameters[i].key, value, err) : 1;
     }
     for (size_t i = 0;
          i < sizeof launcher_prefixes / sizeof launcher_prefixes[0]; i++) {
@@ -113,18 +140,19 @@ static int means_nothing(const char *key, const char *value)
 }
 
 static void take_variable(struct hb_scan *s, const char *name,
-                          const char *key)
+                          const char *key, const char *only)
 {
     const char *value = hb_scan_getenv(s, name);
     struct hpcboot_error err = {0};
     char *origin;
 
-    if (!value || !value[0] || means_nothing(key, value)) {
+    if (!value || !value[0] || means_nothing(key, value) ||
+        (only != NULL && strcmp(only, value) != 0)) {
         return;
     }
     origin = hb_xasprintf("variable %s", name);
     s->origin = s->spelling = origin;
-    if (hb_opt_apply_key(s, key, value, &err) < 0) {
+    if (apply_key(s, key, value, only != NULL, &err) < 0) {
         hb_opt_warn(s, "%s; the variable is ignored", err.text);
     }
     s->origin = s->spelling = "";
@@ -136,14 +164,14 @@ void hb_foreign_variables(struct hb_scan *s)
     static const char *const prefixes[] = {"OMPI_MCA_", "PRTE_MCA_"};
 
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        take_variable(s, variables[i].name, variables[i].key);
+        take_variable(s, variables[i].name, variables[i].key, NULL);
     }
     for (size_t i = 0; i < N_PARAMETERS; i++) {
         for (size_t j = 0; parameters[i].key && j < 2; j++) {
             char *name = hb_xasprintf("%s%s", prefixes[j],
                                       parameters[i].name);
 
-            take_variable(s, name, parameters[i].key);
+            take_variable(s, name, parameters[i].key, parameters[i].value);
             free(name);
         }
     }

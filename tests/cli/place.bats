@@ -742,6 +742,13 @@ ranks_of() { # HOST of a plan in $output
     says 'host a: slots 3 \(3 hardware threads, 2 cores in the CPU set\)'
 }
 
+@test "-mca rmaps seq: a rank for each mention of a host" {
+    printf 'a slots=4\nb slots=4\na slots=4\n' > hosts
+    run plan --hostfile hosts -mca rmaps seq
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1 ]
+}
+
 @test "--order topology: neighbours side by side" {
     printf 'SwitchName=x Nodes=a,c\nSwitchName=y Nodes=b\n' > net
     run plan -H a:1,b:1,c:1 -n 2 --order topology --topology net

@@ -31,6 +31,32 @@ static void dialect_is_told_by_name_option_and_use(void **state)
                      HB_DIALECT_OPENMPI);
 }
 
+static void mca_for_the_mapping_is_understood(void **state)
+{
+    struct parsed p;
+    struct hb_options *o =
+        good(&p, "mpirun -mca rmaps seq --mca rmaps_base_no_schedule_local 1 "
+                 "--mca rmaps_base_no_oversubscribe true "
+                 "--mca rmaps_base_cpus_per_rank 2 "
+                 "--mca hwloc_base_bind_to_socket 1 "
+                 "--mca rmaps_base_bynode 0 a");
+
+    assert_string_equal(o->map_by, "seq");
+    assert_int_equal(o->nolocal, 1);
+    assert_int_equal(o->oversubscribe, -1);
+    assert_int_equal(o->cpus_per_rank, 2);
+    assert_string_equal(o->bind_to, "package");
+    assert_int_equal(o->warnings.n, 0);
+    parsed_free(&p);
+    o = good(&p, "mpirun -mca rmaps ppr -mca rmaps_ppr_n_persocket 2 a");
+    assert_string_equal(o->map_by, "ppr:2:package");
+    parsed_free(&p);
+    o = good(&p, "mpirun -mca rmaps_base_pernode 1 --mca orte_rankfile r%s a");
+    assert_int_equal(o->per_node, 1);
+    assert_string_equal(o->map_by, "rankfile:FILE=r%s");
+    parsed_free(&p);
+}
+
 static void hydra_environment_takes_two_words(void **state)
 {
     struct parsed p;
@@ -331,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dialect_is_told_by_name_option_and_use),
+        cmocka_unit_test(mca_for_the_mapping_is_understood),
         cmocka_unit_test(hydra_environment_takes_two_words),
         cmocka_unit_test(hydra_placement),
         cmocka_unit_test(hydra_launchers),

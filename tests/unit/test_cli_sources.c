@@ -301,11 +301,15 @@ static void the_mpi_operators_variables_have_an_effect(void **state)
     set(p, "OMPI_MCA_plm_rsh_args=-o ConnectionAttempts=10 -p 2222");
     set(p, "OMPI_MCA_orte_keep_fqdn_hostnames=true");
     set(p, "OMPI_MCA_orte_set_default_slots=3");
+    set(p, "OMPI_MCA_plm_rsh_no_tree_spawn=1");
+    set(p, "OMPI_MCA_rmaps=seq");
     o = run(p, &out, "mpirun -n 2 a");
     assert_null(o->default_hostfile); /* read where hosts are gathered */
     assert_string_equal(o->default_slots, "3");
     assert_int_equal(o->port, 2222);
     assert_list(&o->ssh_args, "-o|-p");
+    assert_int_equal(o->tree_width, 1);
+    assert_string_equal(o->map_by, "seq");
     assert_int_equal(o->warnings.n, 0);
     parsed_free(&out);
 }

@@ -72,6 +72,27 @@ static int modifier_counts(const struct hb_options *o, int has_it,
     return has_it && is_typed(o, "map-by") && !is_typed(o, option);
 }
 
+/* A grid says itself which host a rank is on. Inside of hosts ranks are where
+ * --map-by puts them, and --npernode is the most on each. */
+static int read_grid(const struct hb_options *o, struct hb_map_policy *p,
+                     struct hpcboot_error *err)
+{
+    int rc = hb_grid_parse(o->grid, p, err);
+    int other = p->by == HB_MAP_NODE || p->by == HB_MAP_SEQ ||
+                p->by == HB_MAP_RANKFILE || p->by == HB_MAP_PPR_OBJECT;
+
+    if (rc < 0 || !other) {
+        return rc;
+    }
+    if (is_typed(o, "grid") && !is_typed(o, "map-by")) {
+        p->by = HB_MAP_DEFAULT;
+        return 0;
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "--grid %.60s and --map-by %.100s: "
+                   "both say on which hosts ranks go; give one of them",
+                   o->grid, o->map_by);
+}
+
 static int read_map(const struct job *j, struct hb_map_policy *p,
                     struct hpcboot_error *err)
 {
@@ -94,7 +115,7 @@ static int read_map(const struct job *j, struct hb_map_policy *p,
         rc = hb_rank_by_parse(o->rank_by, p, err);
     }
     if (rc == 0 && o->grid != NULL) {
-        rc = hb_grid_parse(o->grid, p, err);
+        rc = read_grid(o, p, err);
     }
     if (o->oversubscribe != 0 &&
         !modifier_counts(o, p->oversubscribe != 0, "oversubscribe")) {

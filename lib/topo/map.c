@@ -136,8 +136,7 @@ static int count_by_slot(struct hb_map_plan *p, uint32_t np,
     return HPCBOOT_OK;
 }
 
-/* Those of np that hosts with so many each do not take. */
-static int too_few_each(const struct hb_map_plan *p, uint32_t np, uint32_t left,
+int hb_map_too_few_each(const struct hb_map_plan *p, uint32_t np, uint32_t left,
                         const char *each, struct hpcboot_error *err)
 {
     return hb_fail(err, HPCBOOT_ERR_LIMIT,
@@ -154,7 +153,8 @@ static int count_by_node(struct hb_map_plan *p, uint32_t np,
     uint32_t left = deal(p, p->offer, p->policy->span, np);
 
     left = deal(p, p->limit, p->policy->span, left);
-    return left == 0 ? HPCBOOT_OK : too_few_each(p, np, left, "host", err);
+    return left == 0 ? HPCBOOT_OK
+                     : hb_map_too_few_each(p, np, left, "host", err);
 }
 
 static int count_by_object(struct hb_map_plan *p, uint32_t np,
@@ -194,7 +194,7 @@ static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
     }
     return left == 0   ? HPCBOOT_OK
            : some_full ? hb_map_too_few(p, err)
-                       : too_few_each(p, np, left, each, err);
+                       : hb_map_too_few_each(p, np, left, each, err);
 }
 
 /* Numbers the counted ranks host after host. */

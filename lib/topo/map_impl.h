@@ -31,6 +31,9 @@ struct hb_map_plan {
 /* Room that is left on a host below `cap`. */
 uint32_t hb_map_room(const uint32_t *cap, const uint32_t *used, uint32_t host);
 int hb_map_too_few(const struct hb_map_plan *p, struct hpcboot_error *err);
+/* Those of np that hosts with so many each do not take. */
+int hb_map_too_few_each(const struct hb_map_plan *p, uint32_t np, uint32_t left,
+                        const char *each, struct hpcboot_error *err);
 
 /* Places and numbers np ranks from `first` on in one go. */
 typedef int (*hb_map_place_fn)(struct hb_map_plan *p, uint32_t first,

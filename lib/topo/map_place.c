@@ -160,12 +160,22 @@ static void put_group(struct hb_map_plan *p, uint32_t host, uint32_t first,
     p->used[host] += n;
 }
 
+/* Room for a grid: with so many for each host no more than that. */
+static uint32_t grid_room(const struct hb_map_plan *p, const uint32_t *cap,
+                          uint32_t host)
+{
+    uint32_t n = hb_map_room(cap, p->used, host), used = p->used[host];
+    uint32_t each = p->policy->ppr > used ? p->policy->ppr - used : 0;
+
+    return p->policy->by == HB_MAP_PPR_NODE && each < n ? each : n;
+}
+
 /* What no host holds whole, over what is left on each. */
 static uint32_t put_rest(struct hb_map_plan *p, const uint32_t *cap,
                          uint32_t first, uint32_t left)
 {
     for (uint32_t i = 0; i < p->n_hosts && left > 0; i++) {
-        uint32_t some = hb_map_room(cap, p->used, i);
+        uint32_t some = grid_room(p, cap, i);
         some = some < left ? some : left;
         put_group(p, i, first, some);
         first += some;
@@ -180,8 +190,7 @@ static int place_grid(struct hb_map_plan *p, uint32_t first, uint32_t np,
     uint32_t size = p->policy->grid[0], host = 0, done = 0, left;
 
     while (done + size <= np) {
-        while (host < p->n_hosts &&
-               hb_map_room(p->offer, p->used, host) < size) {
+        while (host < p->n_hosts && grid_room(p, p->offer, host) < size) {
             host++;
         }
         if (host == p->n_hosts) {
@@ -192,6 +201,9 @@ static int place_grid(struct hb_map_plan *p, uint32_t first, uint32_t np,
     }
     left = put_rest(p, p->offer, first + done, np - done);
     left = put_rest(p, p->limit, first + np - left, left);
+    if (left > 0 && p->policy->by == HB_MAP_PPR_NODE) {
+        return hb_map_too_few_each(p, np, left, "host", err);
+    }
     return left > 0 ? hb_map_too_few(p, err) : HPCBOOT_OK;
 }
 

@@ -713,6 +713,29 @@ ranks_of() { # HOST of a plan in $output
     says 'the numbers must be the same'
 }
 
+@test "--grid beside what else says where ranks go" {
+    run plan -H a:8,b:8 --grid tp=2,dp=2 --npernode 2
+    ended_with 0
+    says 'host a: .*ranks 0-1$'
+    says 'host b: .*ranks 2-3$'
+    run plan -H a:8,b:8 --grid tp=4,dp=2 --map-by ppr:3:node
+    ended_with 2
+    says '3 for each host .* 8 ranks asked for, and the 2 hosts take only 6'
+    printf 'rank %d=b\n' 0 1 2 3 > rf
+    echo b > seq
+    local policy
+    for policy in rankfile:FILE=rf seq:FILE=seq seq node ppr:1:core; do
+        run plan -H a:8,b:8 --grid tp=2,dp=2 --map-by $policy
+        ended_with 2
+        says "--grid tp=2,dp=2 and --map-by $policy: both say on which hosts"
+        HPCBOOT_MAP_BY=$policy run plan -H a:8,b:8 --grid tp=2,dp=2
+        ended_with 0
+        says 'host a: .*ranks 0-3$'
+    done
+    run plan -H a:8,b:8 --grid tp=2,dp=2 --map-by core
+    ended_with 0
+}
+
 @test "what a machine that is a file has is counted as its agent would" {
     hwloc_is_there
     local smt='*=synthetic:pack:1 core:2 pu:2' gpus="*=$machines/gpu-8nic.xml"

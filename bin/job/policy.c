@@ -149,11 +149,9 @@ static int read_memory(const char *text, enum hb_bind_memory *out,
                                       "or bind", text);
 }
 
-/* Hydra deals ranks to the objects in turn, and begins again when each has one:
- * more ranks than cores share them. */
-static void bind_as_hydra(struct hb_bind_policy *b)
+/* Hydra and srun deal ranks to the objects that they bind to in turn. */
+static void bind_in_turn(struct hb_bind_policy *b)
 {
-    b->overload_allowed = 1;
     if (b->to > HB_BIND_CORE && b->by <= HB_MAP_PPR_NODE) {
         b->by = HB_MAP_L1CACHE + (b->to - HB_BIND_L1CACHE);
         b->rank_by = HB_RANK_SPAN;
@@ -172,9 +170,11 @@ static int read_binding(struct job *j, struct hpcboot_error *err)
         return rc;
     }
     hb_bind_policy_map(&j->bind, &j->policy);
-    if (j->opt->dialect == HB_DIALECT_HYDRA &&
-        j->bind.to > HB_BIND_NONE) {
-        bind_as_hydra(&j->bind);
+    if (j->opt->dialect != HB_DIALECT_OPENMPI) {
+        bind_in_turn(&j->bind);
+    }
+    if (j->opt->dialect == HB_DIALECT_HYDRA && j->bind.to > HB_BIND_NONE) {
+        j->bind.overload_allowed = 1; /* it begins again when each has one */
     }
     j->bind.hwtcpus |= j->opt->use_hwthreads;
     if (j->opt->gpus_per_rank > HB_MAX_GPUS) {

@@ -517,6 +517,24 @@ ranks_of() { # HOST of a plan in $output
     says 'not enough slots'
 }
 
+@test "srun: ranks get sockets and NUMA nodes in turn" {
+    hwloc_is_there
+    ln -s "$hbrun" srun
+    local two='*=synthetic:pack:2 core:4 pu:1' how
+    for how in sockets ldoms verbose,rank_ldom; do
+        run ./srun --dry-run -n 3 -w a --cpu-bind=$how --topo-of \
+            '*=synthetic:pack:2 numa:1 core:4 pu:1' true
+        ended_with 0
+        [ "$(cpus_of_ranks)" = '0-3 4-7 0-3 ' ]
+    done
+    run ./srun --dry-run -n 2 -w a -c 2 -m cyclic --cpu-bind=sockets \
+        --topo-of "$two" true
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-3 4-7 ' ]
+    run ./srun --dry-run -n 2 -w a --cpu-bind=cores --topo-of "$two" true
+    [ "$(cpus_of_ranks)" = '0 1 ' ]
+}
+
 @test "Hydra: ranks get sockets in turn, and share cores when there are more" {
     hwloc_is_there
     ln -s "$hbrun" mpiexec.hydra

@@ -277,6 +277,7 @@ static int numbers_in_turn(const struct hb_bind_policy *policy)
                  hb_bind_by_device(policy);
 
     return policy->rank_by == HB_RANK_SPAN ||
+           policy->rank_by == HB_RANK_TURN ||
            (object && policy->by != HB_MAP_PPR_OBJECT &&
             (policy->rank_by == HB_RANK_SLOT ||
              policy->rank_by == HB_RANK_NODE));

@@ -21,7 +21,8 @@ enum hb_map_by {
     HB_MAP_RANKFILE, HB_MAP_PE_LIST
 };
 enum hb_rank_by {
-    HB_RANK_DEFAULT, HB_RANK_SLOT, HB_RANK_NODE, HB_RANK_FILL, HB_RANK_SPAN
+    HB_RANK_DEFAULT, HB_RANK_SLOT, HB_RANK_NODE, HB_RANK_FILL, HB_RANK_SPAN,
+    HB_RANK_TURN /* over the objects of each host in turn */
 };
 
 /* One mention of a host in a host list. */

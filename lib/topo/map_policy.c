@@ -358,9 +358,9 @@ static enum hb_map_by placed_on(const struct hb_map_policy *p)
     return by >= HB_MAP_HWTHREAD ? by : HB_MAP_NODE;
 }
 
-/* Open MPI's numbering by object, as far as it is one of ours: finer than the
- * places, it fills place after place; by the places themselves, it is what is
- * done anyway. */
+/* Open MPI 4's numbering by object, as far as it is one of ours: finer than the
+ * places, it fills place after place; by the places themselves, it takes those
+ * of a host in turn. */
 static int rank_by_object(const char *text, enum hb_map_by object,
                           struct hb_map_policy *io, struct hpcboot_error *err)
 {
@@ -372,27 +372,56 @@ static int rank_by_object(const char *text, enum hb_map_by object,
                        "larger than those they are placed on; use fill "
                        "(object after object) or span (in turn)", text);
     }
-    if (place == HB_MAP_NODE) {
-        io->rank_by = HB_RANK_SLOT;
-    } else if (object < place) {
-        io->rank_by = HB_RANK_FILL;
-    }
+    io->rank_by = place == HB_MAP_NODE ? HB_RANK_SLOT
+                  : object < place     ? HB_RANK_FILL
+                                       : HB_RANK_TURN;
     return HPCBOOT_OK;
 }
 
+static int rank_by_modified(const char *text, enum hb_map_by object,
+                            const char *modifier, struct hb_map_policy *io,
+                            struct hpcboot_error *err)
+{
+    int span = strcasecmp(modifier, "span") == 0;
+
+    if (!span && strcasecmp(modifier, "fill") != 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--rank-by %.40s: expected span "
+                       "or fill behind the colon", text);
+    }
+    if (object == HB_MAP_SLOT || object == HB_MAP_NODE) {
+        io->rank_by = object == HB_MAP_SLOT ? HB_RANK_SLOT : HB_RANK_NODE;
+        return HPCBOOT_OK;
+    }
+    if (object == placed_on(io)) {
+        io->rank_by = span ? HB_RANK_SPAN : HB_RANK_FILL;
+        return HPCBOOT_OK;
+    }
+    return rank_by_object(text, object, io, err);
+}
+
+/* One word, or an object with a modifier, as Open MPI 4 has them: the objects
+ * of all hosts in turn (span), or object after object (fill). Ranks on what is
+ * larger than the object follow each other either way. */
 int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
                      struct hpcboot_error *err)
 {
     const struct word *w = find_word(rankings, N_OF(rankings), text);
-    const char *names[N_OF(rankings)];
+    const char *names[N_OF(rankings)], *colon = strchr(text, ':');
+    char *word;
 
     if (w != NULL) {
         io->rank_by = (enum hb_rank_by)w->value;
         return HPCBOOT_OK;
     }
-    w = find_word(places, N_OF(places), text);
-    if (w != NULL) {
+    word = hb_xstrndup(text, strcspn(text, ":"));
+    w = find_word(places, N_OF(places), word);
+    free(word);
+    if (w != NULL && colon == NULL) {
         return rank_by_object(text, (enum hb_map_by)w->value, io, err);
+    }
+    if (w != NULL) {
+        return rank_by_modified(text, (enum hb_map_by)w->value, colon + 1, io,
+                                err);
     }
     for (size_t i = 0; i < N_OF(rankings); i++) {
         names[i] = rankings[i].name;

@@ -783,6 +783,23 @@ ranks_of() { # HOST of a plan in $output
     says 'host a: slots 3 \(3 hardware threads, 2 cores in the CPU set\)'
 }
 
+@test "ranks are numbered by objects as mpirun(1) of Open MPI 4 draws it" {
+    hwloc_is_there
+    local two=(-H a:4,b:4 --topo-of '*=synthetic:pack:2 core:2 pu:1')
+    run plan "${two[@]}" --map-by ppr:2:socket --rank-by core
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-3+4-7 ]
+    [ "$(cpus_of_ranks)" = '0-1 0-1 2-3 2-3 0-1 0-1 2-3 2-3 ' ]
+    run plan "${two[@]}" --map-by ppr:2:socket --rank-by socket
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-3+4-7 ]
+    [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 2-3 0-1 2-3 0-1 2-3 ' ]
+    run plan "${two[@]}" --map-by ppr:2:socket --rank-by socket:span
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1,4-5+2-3,6-7 ]
+    [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 2-3 0-1 2-3 0-1 2-3 ' ]
+    run plan "${two[@]}" -n 4 --map-by numa:PE=1 --rank-by numa \
+        --topo-of '*=synthetic:pack:1 numa:2 core:2 pu:1'
+    [ "$(cpus_of_ranks)" = '0 2 1 3 ' ]
+}
+
 @test "-mca rmaps seq: a rank for each mention of a host" {
     printf 'a slots=4\nb slots=4\na slots=4\n' > hosts
     run plan --hostfile hosts -mca rmaps seq

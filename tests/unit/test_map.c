@@ -383,6 +383,42 @@ static void wrong_rank_by_texts_are_refused(void **state)
     assert_int_equal(p.rank_by, HB_RANK_FILL);
 }
 
+static void rank_by_an_object_may_say_how(void **state)
+{
+    static const struct {
+        enum hb_map_by by;
+        const char *text;
+        enum hb_rank_by expected;
+    } cases[] = {
+        {HB_MAP_PACKAGE, "socket", HB_RANK_TURN},
+        {HB_MAP_PACKAGE, "socket:span", HB_RANK_SPAN},
+        {HB_MAP_PACKAGE, "package:FILL", HB_RANK_FILL},
+        {HB_MAP_PACKAGE, "core:span", HB_RANK_FILL},
+        {HB_MAP_NUMA, "slot:fill", HB_RANK_SLOT},
+        {HB_MAP_NUMA, "node:span", HB_RANK_NODE},
+        {HB_MAP_NODE, "core:span", HB_RANK_SLOT},
+    };
+    struct hb_map_policy p = {0};
+    struct hpcboot_error err;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        p = (struct hb_map_policy){.by = cases[i].by};
+        assert_int_equal(hb_rank_by_parse(cases[i].text, &p, &err), HPCBOOT_OK);
+        assert_int_equal(p.rank_by, cases[i].expected);
+        p = (struct hb_map_policy){
+            .by = HB_MAP_PPR_OBJECT, .ppr = 2, .ppr_object = cases[i].by};
+        if (cases[i].by != HB_MAP_NODE) {
+            assert_int_equal(hb_rank_by_parse(cases[i].text, &p, &err),
+                             HPCBOOT_OK);
+            assert_int_equal(p.rank_by, cases[i].expected);
+        }
+    }
+    assert_int_equal(hb_rank_by_parse("core:all", &p, &err), HPCBOOT_ERR_USAGE);
+    assert_non_null(strstr(err.text, "expected span or fill"));
+    assert_int_equal(hb_rank_by_parse("cores:span", &p, &err),
+                     HPCBOOT_ERR_USAGE);
+}
+
 /* A small generator, so that a seed names a case on every machine. */
 static uint32_t next_random(uint32_t *seed)
 {
@@ -516,6 +552,7 @@ int main(void)
         cmocka_unit_test(wrong_map_by_texts_name_the_nearest),
         cmocka_unit_test(modifiers_add_to_what_is_set),
         cmocka_unit_test(wrong_rank_by_texts_are_refused),
+        cmocka_unit_test(rank_by_an_object_may_say_how),
         cmocka_unit_test(random_jobs_keep_every_limit_and_are_pure),
         cmocka_unit_test(a_million_ranks_are_placed_at_once),
     };

@@ -6,10 +6,11 @@
  * Numbers are logical ones, as in Open MPI: core 0 is the first core that the
  * job may use on the host, in hwloc's order; with HWTCPUS they count hardware
  * threads. "1:0-3" are cores 0 to 3 of package 1, "1:*" all of it, "0:0-1;1:2"
- * some of two packages. A pe-list binds every rank to all of it; ORDERED gives
- * each rank its own, in the order of the list. Ranks that outnumber its CPUs
- * share all of it, where others would not be bound: who names CPUs wants the
- * rest left alone. A CPU that is named twice counts once. */
+ * some of two packages. A pe-list binds every rank to all of it; ORDERED, or a
+ * wish for cores, gives each rank its own, in the order of the list. Ranks that
+ * outnumber its CPUs share all of it, where others would not be bound: who
+ * names CPUs wants the rest left alone. A CPU that is named twice counts once.
+ */
 
 #include "config.h"
 
@@ -142,7 +143,9 @@ int hb_bind_list(struct hb_bind_planner *p, struct hpcboot_error *err)
     uint32_t *units = hb_xcalloc(HB_MAX_CPUS, sizeof(*units));
     uint32_t n = 0;
     int rc = take_units(p, "pe-list", p->policy->list, all, units, &n, err);
-    int in_order = p->policy->ordered, shared;
+    int in_order = p->policy->ordered || p->policy->to == HB_BIND_CORE ||
+                   p->policy->to == HB_BIND_HWTHREAD;
+    int shared;
 
     if (rc >= 0 && n == 0) {
         rc = bad_list("pe-list", p->policy->list, err);

@@ -63,9 +63,11 @@ static int refuse(const char *word, struct hpcboot_error *err)
 {
     const char *near = hb_nearest(word, objects + 1, N_OF(objects) - 1);
 
-    if (strncasecmp(word, "cpu-list", 8) == 0) {
+    if (strcasecmp(word, "cpu-list") == 0 || strcasecmp(word, "cpulist") == 0) {
         return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                       "--bind-to cpu-list: use --map-by pe-list=CORES");
+                       "--bind-to %s: use --map-by pe-list=CORES, or for a "
+                       "core of the list to each rank pe-list=CORES:ORDERED",
+                       word);
     }
     return near != NULL
                ? hb_fail(err, HPCBOOT_ERR_USAGE,

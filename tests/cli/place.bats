@@ -783,6 +783,20 @@ ranks_of() { # HOST of a plan in $output
     says 'host a: slots 3 \(3 hardware threads, 2 cores in the CPU set\)'
 }
 
+@test "ranks of a list that are bound to cores have one each" {
+    hwloc_is_there
+    local eight=(-H a:4 -n 2 --topo-of '*=synthetic:pack:2 core:4 pu:2')
+    run plan "${eight[@]}" --cpu-set 3,1 --bind-to core
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '6-7 2-3 ' ]
+    run plan "${eight[@]}" --cpu-set 3,1 --bind-to hwthread
+    [ "$(cpus_of_ranks)" = '3 1 ' ]
+    run plan "${eight[@]}" --map-by pe-list=1-4:PE=2 --bind-to core
+    [ "$(cpus_of_ranks)" = '2-5 6-9 ' ]
+    run plan "${eight[@]}" --cpu-set 3,1 --bind-to package
+    [ "$(cpus_of_ranks)" = '2-3,6-7 2-3,6-7 ' ]
+}
+
 @test "ranks are numbered by objects as mpirun(1) of Open MPI 4 draws it" {
     hwloc_is_there
     local two=(-H a:4,b:4 --topo-of '*=synthetic:pack:2 core:2 pu:1')

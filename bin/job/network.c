@@ -3,11 +3,11 @@
 
 /* The order of hosts in a network.
  *
- * Trees (Slurm's switches, labels) become a path for each host, "root/.../leaf"
- * in names; hosts are then gathered by path: the first host, all that share
- * its whole path, those that share one step less, and so on. A matrix is
- * walked: from the first host always to the nearest that is left. Both keep
- * the user's order where the network does not care. */
+ * Trees (Slurm's switches and blocks, labels) become a path for each host,
+ * "root/.../leaf" in names; hosts are then gathered by path: the first host,
+ * all that share its whole path, those that share one step less, and so on. A
+ * matrix is walked: from the first host always to the nearest that is left.
+ * Both keep the user's order where the network does not care. */
 #include "config.h"
 
 #include "bin/job/network.h"
@@ -115,10 +115,20 @@ static int hang(struct network *w, const char *list, const char *on,
     return rc;
 }
 
+#define BLOCK_SIZES "BlockSizes="
+
+/* Does a line begin with the word, as with any of Slurm's keys? */
+static int begins(const char *line, const char *word)
+{
+    return strncasecmp(line, word, strlen(word)) == 0;
+}
+
+/* Hosts of a block are as near as those behind a switch. */
 static int read_switch(struct network *w, const char *line, unsigned number,
                        struct hpcboot_error *err)
 {
-    char *name = value_of(line, "SwitchName");
+    char *name = value_of(line, begins(line, "BlockName") ? "BlockName"
+                                                          : "SwitchName");
     char *nodes = value_of(line, "Nodes");
     char *switches = value_of(line, "Switches");
     int rc = 0;
@@ -162,7 +172,7 @@ static int read_row(struct network *w, const char *line, unsigned number,
     w->is_matrix = 1;
     while (*p != '\0') {
         double v = strtod(p, &end);
-        if (end == p || v < 0) {
+        if (end == p || !(v >= 0)) { /* nor is NAN one */
             return expected(w, number, (size_t)(p - line), "a distance", err);
         }
         place->row = hb_xrealloc(place->row,
@@ -183,12 +193,30 @@ static int read_line(struct network *w, char *line, unsigned number,
     }
     line[len] = '\0';
     line += strspn(line, " \t");
-    if (*line == '\0') {
+    if (*line == '\0' || begins(line, BLOCK_SIZES)) {
         return 0;
     }
-    return strncasecmp(line, "SwitchName", 10) == 0
+    return begins(line, "SwitchName") || begins(line, "BlockName")
                ? read_switch(w, line, number, err)
                : read_row(w, line, number, err);
+}
+
+/* Cuts a line off, which a backslash at its end joins with the next one, and
+ * counts those. Where the rest begins, or NULL. */
+static char *cut_line(char *line, unsigned *number)
+{
+    char *end = strchr(line, '\n');
+
+    (*number)++;
+    while (end != NULL && end > line && end[-1] == '\\') {
+        end[-1] = *end = ' ';
+        (*number)++;
+        end = strchr(end, '\n');
+    }
+    if (end != NULL) {
+        *end++ = '\0';
+    }
+    return end;
 }
 
 static int read_network(struct network *w, const char *text,
@@ -199,12 +227,10 @@ static int read_network(struct network *w, const char *text,
     int rc = 0;
 
     while (rc == 0 && line != NULL) {
-        char *end = strchr(line, '\n');
-        if (end != NULL) {
-            *end++ = '\0';
-        }
-        rc = read_line(w, line, number++, err);
-        line = end;
+        unsigned first = number;
+        char *rest = cut_line(line, &number);
+        rc = read_line(w, line, first, err);
+        line = rest;
     }
     free(copy);
     for (size_t i = 0; rc == 0 && w->is_matrix && i < w->n; i++) {

@@ -11,7 +11,7 @@
 /* How hosts are connected, as a file says it, and the order of hosts that
  * follows from it. Pure. The forms, told apart by their look:
  *
- *   SwitchName=s0 Nodes=n[01-16]      Slurm's topology.conf
+ *   SwitchName=s0 Nodes=n[01-16]      Slurm's topology.conf; BlockName, too
  *   n01 zone-a/rack-3/switch-1        labels, from far to near
  *   n01 0 12.5 40                     a measured matrix, a row for each host
  *

@@ -40,6 +40,9 @@ static void orders_follow_the_network(void **state)
         {"a 0 9 1 8 2 3\nb 9 0 9 9 1 9\nc 1 9 0 9 9 2\nd 8 9 9 0 9 9\n"
          "e.x.org 2 1 9 9 0 9\nf 3 9 2 9 9 0\n", "acfbed", 0},
         {"b 0 5\nd 5 0\n", "bdacef", 4},
+        /* blocks, and lines that go on */
+        {"BlockName=b1 Nodes=a,d\nblockname=b2 \\\n  Nodes=b,f \\\n\\\n\n"
+         "BlockName=b3 Nodes=c,e\nBlockSizes=2,4\n", "adbfce", 0},
         /* a circle ends */
         {"SwitchName=x Switches=y\nSwitchName=y Switches=x\n"
          "SwitchName=x Nodes=c\n", "cabdef", 5},
@@ -105,6 +108,9 @@ static void wrong_files_name_the_place(void **state)
         {"a 0 x\n", "net:1:5: expected a distance"},
         {"a 0 1\nb 1\n", "host b has 1 distances, expected 2"},
         {"a 0 -1\nb 1 0\n", "expected a distance"},
+        {"a 0 nan\nb 1 0\n", "net:1:5: expected a distance"},
+        {"SwitchName=s0 \\\n Nodes=a\n\na\n", "net:4:2: expected labels"},
+        {"\nSwitchName=s0 \\\n x\n", "net:2:1: expected SwitchName=NAME with"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

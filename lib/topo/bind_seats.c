@@ -223,16 +223,28 @@ int hb_bind_make_runs(struct hb_bind_planner *p, int kind,
     return object_runs(p, kind, err);
 }
 
-/* Deals ranks over the runs in turn; with `full` beyond their seats. */
+static uint32_t most_seats(const struct hb_bind_planner *p)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < p->n_runs; i++) {
+        most = p->runs[i].seats > most ? p->runs[i].seats : most;
+    }
+    return most;
+}
+
+/* Deals ranks over the runs in turn; with `full` beyond their seats, but not to
+ * one that has not the CPUs of a single rank, where another has. */
 static uint32_t deal(struct hb_bind_planner *p, uint32_t left, int full)
 {
-    uint32_t before = left + 1;
+    uint32_t before = left + 1, least = full && most_seats(p) > 0 ? 1 : 0;
 
     while (left > 0 && left != before) {
         before = left;
         for (uint32_t i = 0; i < p->n_runs && left > 0; i++) {
-            if (full || p->runs[i].ranks < p->runs[i].seats) {
-                p->runs[i].ranks++;
+            struct hb_bind_run *r = &p->runs[i];
+            if (full ? r->seats >= least : r->ranks < r->seats) {
+                r->ranks++;
                 left--;
             }
         }

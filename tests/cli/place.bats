@@ -353,6 +353,17 @@ assert b["bound"] and b["binding_why"]' "$output"
     says '^slots: 2$'
 }
 
+@test "ranks that share CPUs are where one has as many as it was promised" {
+    hwloc_is_there
+    mkdir -p pod/etc
+    cp "$machines/gpu-8nic.xml" pod/topology.xml
+    echo 0,16-19 > pod/etc/cpus # of one package a core, of the other four
+    run plan -H a:2 --map-by package:PE=3 --bind-to core:overload-allowed \
+        --topo-of a=pod
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '16-18 16-18 ' ]
+}
+
 @test "more devices than cores: CPUs of a rank's own are kept or refused" {
     hwloc_is_there
     mkdir -p pod/etc
@@ -799,7 +810,7 @@ ranks_of() { # HOST of a plan in $output
 
 @test "ranks are numbered by objects as mpirun(1) of Open MPI 4 draws it" {
     hwloc_is_there
-    local two=(-H a:4,b:4 --topo-of '*=synthetic:pack:2 core:2 pu:1')
+    local two=(-H 'a:4,b:4' --topo-of '*=synthetic:pack:2 core:2 pu:1')
     run plan "${two[@]}" --map-by ppr:2:socket --rank-by core
     [ "$(ranks_of a)+$(ranks_of b)" = 0-3+4-7 ]
     [ "$(cpus_of_ranks)" = '0-1 0-1 2-3 2-3 0-1 0-1 2-3 2-3 ' ]

@@ -176,6 +176,7 @@ struct agent {
     struct hb_bind_mem *mem;  /* [n_ranks] where memory comes from, or NULL */
     uint32_t *gpus;           /* [n_ranks * bind_policy.gpus], or NULL */
     const char **slots;       /* [n_ranks] of a rankfile, or NULL */
+    uint32_t *programs;       /* [n_apps] ranks here */
     struct agent_wiring *wiring; /* --fabric; NULL: nobody asked */
     struct agent_probe *probe;   /* NULL: none runs */
     char *topo_file;          /* the topology as XML, for the ranks; or NULL */

@@ -73,6 +73,16 @@ static void take_slots(struct agent *a)
     a->bind_policy.slots = a->slots;
 }
 
+static void count_programs(struct agent *a)
+{
+    a->programs = hb_xcalloc(a->job.map->n_apps, sizeof *a->programs);
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        a->programs[hb_jobmap_app_of(a->job.map, a->ranks[i].rank)]++;
+    }
+    a->bind_policy.programs = a->programs;
+    a->bind_policy.n_programs = a->job.map->n_apps;
+}
+
 /* Memory policies are tried once; a container that refuses them (seccomp) is
  * no reason to worry anybody. */
 static void plan_memory(struct agent *a)
@@ -189,6 +199,7 @@ static int plan(struct agent *a, struct hpcboot_error *err)
 
     if (rc == 0) {
         take_slots(a);
+        count_programs(a);
         keep_listed_gpus(a);
     }
     if (rc == 0 && policy->to == HB_BIND_NONE && !tell) {
@@ -324,5 +335,6 @@ void agent_bind_destroy(struct agent *a)
     free(a->mem);
     free(a->gpus);
     free(a->slots);
+    free(a->programs);
     free(a->topo_file);
 }

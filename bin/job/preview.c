@@ -59,9 +59,15 @@ static void make_plan(const struct preview *p, uint32_t i)
     struct outlook *o = &p->hosts[i];
     const struct job_host *h = &j->hosts[i];
     const char **slots;
+    uint32_t *programs = hb_xcalloc(j->map->n_apps, sizeof *programs);
     int rc = HPCBOOT_OK;
 
     o->plan = &o->own;
+    for (uint32_t k = 0; k < o->n; k++) {
+        programs[hb_jobmap_app_of(j->map, o->ranks[k])]++;
+    }
+    policy.programs = programs;
+    policy.n_programs = j->map->n_apps;
     slots = hb_xcalloc(o->n + 1, sizeof *slots);
     for (uint32_t k = 0; k < o->n && j->rankfile.n > 0; k++) {
         slots[k] = j->rankfile.v[o->ranks[k]].slots;
@@ -77,6 +83,7 @@ static void make_plan(const struct preview *p, uint32_t i)
     }
     o->trouble.code = rc < 0 ? rc : HPCBOOT_OK;
     free(slots);
+    free(programs);
 }
 
 static void look_at_host(const struct preview *p, uint32_t i)
@@ -91,7 +98,7 @@ static void look_at_host(const struct preview *p, uint32_t i)
     }
     if (i > 0 && h[-1].topo == h->topo && o[-1].plan != NULL &&
         h[-1].quota_milli == h->quota_milli && o[-1].n == o->n &&
-        p->j->rankfile.n == 0) {
+        p->j->rankfile.n == 0 && p->j->map->n_apps == 1) {
         o->plan = o[-1].plan;
         o->gpus = o[-1].gpus;
         o->trouble = o[-1].trouble;

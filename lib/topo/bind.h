@@ -45,6 +45,10 @@ struct hb_bind_policy {
     /* HB_MAP_RANKFILE: for each rank of the host what its line says, or NULL;
      * borrowed. NULL: the file names no cores. */
     const char *const *slots;
+    /* How many of the host's ranks each program has, which stand in this order;
+     * borrowed. NULL: they are of one. */
+    const uint32_t *programs;
+    uint32_t n_programs;
 };
 
 /* "core:overload-allowed", "none", "numa:if-supported". NULL and "" leave

@@ -10,7 +10,8 @@
 struct hb_bind_run {
     uint32_t first, n; /* units */
     uint32_t seats;    /* ranks that fit without sharing */
-    uint32_t ranks;
+    uint32_t ranks;    /* that are there so far, */
+    uint32_t numbered; /* and have a seat */
 };
 
 struct hb_bind_seat {
@@ -28,6 +29,7 @@ struct hb_bind_planner {
     struct hb_bind_run *runs;
     uint32_t n_runs;
     struct hb_bind_seat *seats; /* [n_ranks] */
+    uint32_t n_seated;
     struct hb_bind_plan *out;
 };
 

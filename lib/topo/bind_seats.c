@@ -252,29 +252,37 @@ static uint32_t deal(struct hb_bind_planner *p, uint32_t left, int full)
     return left;
 }
 
-/* Ranks that a run takes: under ppr so many, as far as they have CPUs. */
-static uint32_t room_of(const struct hb_bind_planner *p,
-                        const struct hb_bind_run *r)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
-    uint32_t ppr = p->policy->ppr;
-
-    return ppr > 0 && (ppr < r->seats || !keeps_apart(p->policy)) ? ppr
-                                                                 : r->seats;
+    return a < b ? a : b;
 }
 
-static void seat_counts(struct hb_bind_planner *p)
+/* Ranks that so many programs may still put into a run: under ppr so many each,
+ * as far as they have CPUs. */
+static uint32_t room_of(const struct hb_bind_planner *p,
+                        const struct hb_bind_run *r, uint32_t n_programs)
 {
-    uint32_t left = p->n_ranks;
+    uint32_t left = r->seats > r->ranks ? r->seats - r->ranks : 0;
+    uint64_t most = (uint64_t)p->policy->ppr * n_programs;
+
+    return most > 0 && (most < left || !keeps_apart(p->policy)) ? (uint32_t)most
+                                                               : left;
+}
+
+static void seat_counts(struct hb_bind_planner *p, uint32_t n_ranks)
+{
+    uint32_t left = n_ranks;
 
     for (uint32_t i = 0; p->policy->ppr > 0 && i < p->n_runs; i++) {
-        uint32_t room = room_of(p, &p->runs[i]);
-        uint32_t some = room < left ? room : left;
-        p->runs[i].ranks = some;
+        uint32_t some = min_u32(room_of(p, &p->runs[i], 1), left);
+        p->runs[i].ranks += some;
         left -= some;
     }
     for (uint32_t i = 0; p->in_line && i < p->n_runs; i++) {
-        uint32_t some = p->runs[i].seats < left ? p->runs[i].seats : left;
-        p->runs[i].ranks = some;
+        struct hb_bind_run *r = &p->runs[i];
+        uint32_t some = min_u32(r->seats > r->ranks ? r->seats - r->ranks : 0,
+                                left);
+        r->ranks += some;
         left -= some;
     }
     deal(p, deal(p, left, 0), 1);
@@ -295,30 +303,51 @@ static int numbers_in_turn(const struct hb_bind_policy *policy)
              policy->rank_by == HB_RANK_NODE));
 }
 
-/* Numbers the seats: run after run, or (span) one of each run in turn. */
-static void seat_ranks(struct hb_bind_planner *p)
+static void seat_next(struct hb_bind_planner *p, uint32_t run)
+{
+    p->seats[p->n_seated++] =
+        (struct hb_bind_seat){run, p->runs[run].numbered++};
+}
+
+/* Numbers the seats that are new: run after run, or (span) one of each run in
+ * turn. */
+static void seat_ranks(struct hb_bind_planner *p, uint32_t end)
 {
     int in_turn = numbers_in_turn(p->policy);
-    uint32_t rank = 0;
 
-    for (uint32_t place = 0; in_turn && rank < p->n_ranks; place++) {
+    while (in_turn && p->n_seated < end) {
         for (uint32_t i = 0; i < p->n_runs; i++) {
-            if (place < p->runs[i].ranks) {
-                p->seats[rank++] = (struct hb_bind_seat){i, place};
+            if (p->runs[i].numbered < p->runs[i].ranks) {
+                seat_next(p, i);
             }
         }
     }
     for (uint32_t i = 0; !in_turn && i < p->n_runs; i++) {
-        for (uint32_t place = 0; place < p->runs[i].ranks; place++) {
-            p->seats[rank++] = (struct hb_bind_seat){i, place};
+        while (p->runs[i].numbered < p->runs[i].ranks) {
+            seat_next(p, i);
         }
     }
 }
 
+/* Where ranks are mapped by objects each program begins with the first one. */
+static uint32_t programs_of(const struct hb_bind_policy *policy)
+{
+    int begin_anew = policy->programs != NULL && policy->n_programs > 0 &&
+                     hb_bind_mapped_kind(policy) >= 0;
+
+    return begin_anew ? policy->n_programs : 1;
+}
+
 void hb_bind_seat_all(struct hb_bind_planner *p)
 {
-    seat_counts(p);
-    seat_ranks(p);
+    uint32_t n = programs_of(p->policy), end = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t ranks = n > 1 ? p->policy->programs[i] : p->n_ranks;
+        end += ranks;
+        seat_counts(p, ranks);
+        seat_ranks(p, end);
+    }
 }
 
 int hb_bind_unit(const struct hb_bind_planner *p, uint32_t unit, int target,
@@ -377,7 +406,7 @@ uint32_t hb_bind_count_seats(const struct hb_bind_planner *p)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < p->n_runs; i++) {
-        n += room_of(p, &p->runs[i]);
+        n += room_of(p, &p->runs[i], programs_of(p->policy));
     }
     return n;
 }

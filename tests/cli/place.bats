@@ -794,6 +794,29 @@ ranks_of() { # HOST of a plan in $output
     says 'host a: slots 3 \(3 hardware threads, 2 cores in the CPU set\)'
 }
 
+@test "by objects each of several programs begins with the first one" {
+    hwloc_is_there
+    local four=(-H 'a:8,b:8' --topo-of '*=synthetic:pack:2 core:4 pu:1')
+    run hb --dry-run --map-by package "${four[@]}" -n 2 true : -n 2 true
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-3 4-7 0-3 4-7 ' ]
+    run hb --dry-run --map-by ppr:1:package "${four[@]}" -n 4 true : -n 4 true
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1,4-5+2-3,6-7 ]
+    [ "$(cpus_of_ranks)" = '0-3 4-7 0-3 4-7 0-3 4-7 0-3 4-7 ' ]
+    run hb --dry-run --map-by package --bind-to core "${four[@]}" \
+        -n 3 true : -n 2 true
+    [ "$(cpus_of_ranks)" = '0 1 4 2 5 ' ]
+    run hb --dry-run --map-by core "${four[@]}" -n 2 true : -n 2 true
+    [ "$(cpus_of_ranks)" = '0 1 2 3 ' ]
+    run hb --dry-run --map-by package:PE=2 "${four[@]}" -n 1 true : -n 2 true
+    [ "$(cpus_of_ranks)" = '0-1 2-3 4-5 ' ]
+    run hb --dry-run --map-by ppr:4:package --bind-to core -H a:16 \
+        "${four[@]:2}" -n 4 true : -n 8 true
+    ended_with 2
+    says '12 ranks of 1 core each on 8 cores: there is room for 8'
+}
+
 @test "ranks of a list that are bound to cores have one each" {
     hwloc_is_there
     local eight=(-H a:4 -n 2 --topo-of '*=synthetic:pack:2 core:4 pu:2')

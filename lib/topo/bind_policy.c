@@ -42,21 +42,33 @@ static const struct {
     {"board", HB_BIND_NONE}, /* a whole host, as far as anyone can tell */
 };
 
+static int begins(const char *name, const char *word)
+{
+    return strncasecmp(name, word, strlen(word)) == 0;
+}
+
+/* As in Open MPI 5 a word may be cut short where one object alone begins so. */
 static int find_object(const char *word, enum hb_bind_to *out)
 {
-    for (size_t i = 1; i < N_OF(objects); i++) {
-        if (strcasecmp(objects[i], word) == 0) {
-            *out = (enum hb_bind_to)i;
-            return 1;
-        }
-    }
+    enum hb_bind_to found = HB_BIND_DEFAULT;
+
     for (size_t i = 0; i < N_OF(aliases); i++) {
         if (strcasecmp(aliases[i].name, word) == 0) {
             *out = aliases[i].to;
             return 1;
         }
     }
-    return 0;
+    for (size_t i = 1; i < N_OF(objects); i++) {
+        if (!begins(objects[i], word)) {
+            continue;
+        }
+        if (found != HB_BIND_DEFAULT) {
+            return 0;
+        }
+        found = (enum hb_bind_to)i;
+    }
+    *out = found != HB_BIND_DEFAULT ? found : *out;
+    return found != HB_BIND_DEFAULT;
 }
 
 static int refuse(const char *word, struct hpcboot_error *err)
@@ -163,11 +175,11 @@ static int parse_carried(const char *word, struct hb_bind_policy *p,
 static int parse_modifier(const char *word, int travels,
                           struct hb_bind_policy *p, struct hpcboot_error *err)
 {
-    if (strcasecmp(word, "overload-allowed") == 0) {
+    if (begins("overload-allowed", word)) {
         p->overload_allowed = 1;
         return HPCBOOT_OK;
     }
-    if (strcasecmp(word, "if-supported") == 0) {
+    if (begins("if-supported", word)) {
         p->if_supported = 1;
         return HPCBOOT_OK;
     }

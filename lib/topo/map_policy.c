@@ -7,8 +7,9 @@
  *   place   := "slot" | "node" | ... | "ppr:N:object" | "pe-list=0-3,7"
  *   modifier:= "PE=N" | "FILE=NAME" | "SPAN" | "OVERSUBSCRIBE" | ...
  *
- * Words are compared without regard to case, as Open MPI does; "socket" is
- * its older name for "package". A text is read into a policy of its own
+ * Words are compared without regard to case, as Open MPI does, and may be cut
+ * short where one word alone begins so; "socket" is its older name for
+ * "package". A text is read into a policy of its own
  * first and then laid over the caller's, so that a failed text changes
  * nothing and modifiers add to what other options have set. What is known
  * but not done here is refused with the reason, not as unknown. */
@@ -86,15 +87,33 @@ static const struct refused refusals[] = {
     {"DONOTLAUNCH", "not a placement; use --dry-run"},
 };
 
+/* What `text` means in a table whose entries begin with a name: that entry, or
+ * the only one that it is the beginning of; NULL: none, or several. */
+static const void *find_name(const void *table, size_t n, size_t size,
+                             const char *text)
+{
+    const void *found = NULL;
+    size_t len = strlen(text), count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const void *entry = (const char *)table + i * size;
+        const char *name;
+        memcpy(&name, entry, sizeof(name));
+        if (strcasecmp(name, text) == 0) {
+            return entry;
+        }
+        if (len > 0 && strncasecmp(name, text, len) == 0) {
+            found = entry;
+            count++;
+        }
+    }
+    return count == 1 ? found : NULL;
+}
+
 static const struct word *find_word(const struct word *table, size_t n,
                                     const char *text)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcasecmp(table[i].name, text) == 0) {
-            return &table[i];
-        }
-    }
-    return NULL;
+    return find_name(table, n, sizeof(*table), text);
 }
 
 static int refuse(const char *option, const char *word,
@@ -230,27 +249,27 @@ static int check_whole(const struct hb_map_policy *p,
 static int parse_modifier(const char *word, struct hb_map_policy *p,
                           struct hpcboot_error *err)
 {
+    const struct modifier *m;
+    int *field;
+
     if (strncasecmp(word, "PE=", 3) == 0) {
         return parse_pe(word + 3, p, err);
     }
     if (strncasecmp(word, FILE_IS, strlen(FILE_IS)) == 0) {
         return parse_file(word + strlen(FILE_IS), p, err);
     }
-    for (size_t i = 0; i < N_OF(modifiers); i++) {
-        const struct modifier *m = &modifiers[i];
-        int *field = (int *)((char *)p + m->offset);
-        if (strcasecmp(m->name, word) != 0) {
-            continue;
-        }
-        if (*field != 0 && *field != m->value) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "--map-by %s contradicts another modifier before it",
-                           word);
-        }
-        *field = m->value;
-        return HPCBOOT_OK;
+    m = find_name(modifiers, N_OF(modifiers), sizeof(*m), word);
+    if (m == NULL) {
+        return refuse_modifier(word, err);
     }
-    return refuse_modifier(word, err);
+    field = (int *)((char *)p + m->offset);
+    if (*field != 0 && *field != m->value) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by %s contradicts another modifier before it",
+                       word);
+    }
+    *field = m->value;
+    return HPCBOOT_OK;
 }
 
 /* "ppr", then the next two words. */

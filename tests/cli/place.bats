@@ -794,6 +794,19 @@ ranks_of() { # HOST of a plan in $output
     says 'host a: slots 3 \(3 hardware threads, 2 cores in the CPU set\)'
 }
 
+@test "words of a policy may be cut short, as Open MPI 5 has them" {
+    hwloc_is_there
+    local machine='*=synthetic:pack:2 l3:1 core:2 pu:1' word
+    for word in l3 L3cache pack; do
+        run plan -H a:4 -n 2 --bind-to $word:overload:if --topo-of "$machine"
+        ended_with 0
+        [ "$(cpus_of_ranks)" = '0-1 2-3 ' ]
+        run plan -H a:4 -n 2 --map-by ppr:1:$word --topo-of "$machine"
+        ended_with 0
+        [ "$(cpus_of_ranks)" = '0-1 2-3 ' ]
+    done
+}
+
 @test "by objects each of several programs begins with the first one" {
     hwloc_is_there
     local four=(-H 'a:8,b:8' --topo-of '*=synthetic:pack:2 core:4 pu:1')

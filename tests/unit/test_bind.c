@@ -301,14 +301,14 @@ static void wrong_texts_are_refused(void **state)
 {
     static const char *const cases[][3] = { /* the third: a launcher's text */
         {"cores", "did you mean \"core\""},
-        {"core:overload", "expected overload-allowed or if-supported"},
+        {"core:overloads", "expected overload-allowed or if-supported"},
         {"core:2", "--cpus-per-rank 2 says how many CPUs"},
         {"core:PE=2", "is said by --map-by POLICY:PE=2"},
         {"core:pe=x", "expected a number", "travels"},
         {"zzzzzzzz", "expected none, hwthread, core"},
         {"cpu-list", "use --map-by pe-list=CORES"},
         {"core:list=x", "is no list of cores", "travels"},
-        {":", "is not known"},
+        {":", "is not known"}, {"l", "is not known"}, {"n", "is not known"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

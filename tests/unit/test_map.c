@@ -319,7 +319,9 @@ struct text_case {
 static void wrong_map_by_texts_name_the_nearest(void **state)
 {
     static const struct text_case cases[] = {
-        {"cor", "did you mean \"core\""},
+        {"corr", "did you mean \"core\""},
+        {"n", "is not known; expected one of"},
+        {"core:NO", "is not known; expected one of PE=N"},
         {"sockett", "did you mean \"socket\""},
         {"node:OVERSUBSRIBE", "did you mean \"OVERSUBSCRIBE\""},
         {"", "expected one of ppr:N:node, slot, node"},
@@ -328,7 +330,7 @@ static void wrong_map_by_texts_name_the_nearest(void **state)
         {"ppr:x:node", "expected ranks per object"},
         {"ppr:2:slot", "ppr:N:OBJECT: \"slot\" is not known"},
         {"ppr:2:seq", "is not known; expected one of node, hwthread, core"},
-        {"ppr:2:nod", "did you mean \"node\""},
+        {"ppr:2:nodd", "did you mean \"node\""},
         {"core:PE=0", "expected CPUs per rank"},
         {"core:PE=", "expected CPUs per rank"},
         {":OVERSUBSCRIBE,NOOVERSUBSCRIBE", "contradicts"},
@@ -350,6 +352,29 @@ static void wrong_map_by_texts_name_the_nearest(void **state)
         assert_int_equal(p.by, HB_MAP_NODE);
         assert_int_equal(p.pe, 7);
         assert_int_equal(p.oversubscribe, 0);
+    }
+}
+
+static void words_may_be_cut_short(void **state)
+{
+    static const struct {
+        const char *text;
+        enum hb_map_by by, object;
+    } cases[] = {
+        {"L3", HB_MAP_L3CACHE, HB_MAP_DEFAULT},
+        {"pack:over:sp", HB_MAP_PACKAGE, HB_MAP_DEFAULT},
+        {"hwt:OVERSUB:S", HB_MAP_HWTHREAD, HB_MAP_DEFAULT},
+        {"ppr:2:num:oversubscribe,SPAN", HB_MAP_PPR_OBJECT, HB_MAP_NUMA},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hb_map_policy p = {0};
+        assert_int_equal(hb_map_by_parse(cases[i].text, &p, NULL), HPCBOOT_OK);
+        assert_int_equal(p.by, cases[i].by);
+        assert_int_equal(p.ppr_object, cases[i].object);
+        assert_int_equal(p.oversubscribe + p.span, i > 0 ? 2 : 0);
+        assert_int_equal(hb_rank_by_parse("fi", &p, NULL), HPCBOOT_OK);
+        assert_int_equal(p.rank_by, HB_RANK_FILL);
     }
 }
 
@@ -550,6 +575,7 @@ int main(void)
         cmocka_unit_test(hydra_wraps_with_so_many_ranks_on_each_host),
         cmocka_unit_test(seq_follows_repeated_mentions),
         cmocka_unit_test(wrong_map_by_texts_name_the_nearest),
+        cmocka_unit_test(words_may_be_cut_short),
         cmocka_unit_test(modifiers_add_to_what_is_set),
         cmocka_unit_test(wrong_rank_by_texts_are_refused),
         cmocka_unit_test(rank_by_an_object_may_say_how),

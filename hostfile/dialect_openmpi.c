@@ -263,6 +263,7 @@ static int read_line(struct hb_build *b, const struct hb_lines *lines, char *p,
                            "expected max_slots of at least slots (%d)",
                            m.slots);
     }
+    m.slots = m.slots == 0 ? m.max_slots : m.slots; /* as mpirun(1) has it */
     return rc < 0 ? rc : hb_build_add(b, lines, &m, err);
 }
 
@@ -303,6 +304,8 @@ static void openmpi_write(const struct hb_gang *gang, struct hb_str *out,
         hb_str_put(out, h->name);
         if (h->slots > 0) {
             hb_str_putf(out, " slots=%d", h->slots);
+        } else if (h->max_slots > 0) {
+            hb_str_put(out, " slots=auto");
         }
         if (h->max_slots > 0) {
             hb_str_putf(out, " max_slots=%d", h->max_slots);

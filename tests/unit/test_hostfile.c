@@ -92,13 +92,14 @@ static void openmpi_files_are_read(void **state)
     static const struct reading r[] = {
         {"a\nb\n", "a 0; b 0"},
         {"a slots=2\nb slots=3 max_slots=4\n", "a 2; b 3/4"},
+        {"a max_slots=4\nb max_slots=3 slots=auto\n", "a 4/4; b 0/3"},
         {"a slots=2", "a 2"},
         {"a slots=2\r\nb slots=3\r\n", "a 2; b 3"},
         {"\xef\xbb\xbf" "a slots=2\n", "a 2"},
         {"a slots = 2 max-slots= 4", "a 2/4"},
         {"\ta\tslots=2\t\n\n", "a 2"},
         {"a cpu=2\nb count=3\nc SLOTS=4", "a 2; b 3; c 4"},
-        {"a cpu_max=2\nb slots_max=3", "a 0/2; b 0/3"},
+        {"a cpu_max=2\nb slots_max=3", "a 2/2; b 3/3"},
         {"a slots=auto\nb slots=cpu", "a 0; b 0"},
         {"# c\na slots=2 # d\n// e\nb // f\n", "a 2; b 0"},
         {"a slots=2 cpu=2 port=22 port=22\n", "a 2 :22"},
@@ -250,7 +251,8 @@ static void files_of_other_systems_name_what_is_wrong(void **state)
 
 static void a_gang_is_written_in_each_form(void **state)
 {
-    static const char text[] = "n1 slots=2\nn2 slots=1\nx max_slots=3\n";
+    static const char text[] =
+        "n1 slots=2\nn2 slots=1\nx slots=auto max_slots=3\n";
     static const struct {
         const char *form, *text;
         size_t dropped;

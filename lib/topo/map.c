@@ -182,12 +182,12 @@ static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
         uint64_t share = ppr_of(p, i);
         uint32_t some = share < left ? (uint32_t)share : left;
         uint32_t room = hb_map_room(p->limit, p->used, i);
-        if (room == 0 && p->used[i] > 0) {
-            some_full = 1; /* programs before have all of it */
-            continue;
-        }
-        if (some > room) {
+        if (some > room && p->used[i] == 0) {
             return hb_map_too_few(p, err);
+        }
+        if (some > room) { /* programs before have the rest of it */
+            some_full = 1;
+            some = room;
         }
         give(p, i, some);
         left -= some;

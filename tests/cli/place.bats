@@ -824,6 +824,9 @@ ranks_of() { # HOST of a plan in $output
     [ "$(cpus_of_ranks)" = '0 1 2 3 ' ]
     run hb --dry-run --map-by package:PE=2 "${four[@]}" -n 1 true : -n 2 true
     [ "$(cpus_of_ranks)" = '0-1 2-3 4-5 ' ]
+    run hb --dry-run --map-by ppr:1:core -H 'a:4,b:4' "${four[@]:2}" \
+        -n 3 true : -n 2 true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-3+4 ]
     run hb --dry-run --map-by ppr:4:package --bind-to core -H a:16 \
         "${four[@]:2}" -n 4 true : -n 8 true
     ended_with 2

@@ -205,10 +205,13 @@ static void plain_line(struct scan *s, enum meets meets, struct word type,
 {
     struct hb_known *known = s->known;
 
+    if (!is_whole(type, blob)) {
+        return;
+    }
     add_type(known, meets, type);
     if (is_key(s, type, blob)) {
         note(&known->match, &s->here);
-    } else if (s->query->key_type && is_whole(type, blob)) {
+    } else if (s->query->key_type) {
         note(meets != MEETS_EXACT ? &known->elsewhere
              : word_is(type, s->query->key_type) ? &known->differs
                                                  : &known->other, &s->here);

@@ -15,8 +15,10 @@
 #include "lib/trust/hash.h"
 #include "lib/trust/pattern.h"
 
-#define KEY "AAAAC3Nzmine"
 /* Whole ones, whose bits are of no matter. */
+#define KEY "AAAAC3NzaC1lZDI1NTE5AAAABG1pbmU="
+#define RSA "AAAAB3NzaC1yc2EAAAAEbWluZQ=="
+#define ECDSA "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAEbWluZQ=="
 #define OTHER "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8Q" \
     "ERITFBUWFxgZGhscHR4f"
 #define OTHER_RSA "AAAAB3NzaC1yc2EAAAABAwAAACAAyMjIyMjIyMjIyMjIyMjI" \
@@ -128,7 +130,8 @@ static void a_name_with_its_port_says_which_types_there_are(void **state)
 {
     static const char plain[] = "node-1 ssh-ed25519 " KEY "\n";
     static const char both[] = "node-1 ssh-ed25519 " KEY "\n"
-        "[node-1]:2222 ssh-rsa " OTHER_RSA "\nnode-? ecdsa-sha2-nistp256 x\n";
+        "[node-1]:2222 ssh-rsa " OTHER_RSA "\nnode-? ecdsa-sha2-nistp256 "
+        ECDSA "\n";
     struct hb_known known = scan_as("node-1", 2222, plain);
 
     assert_int_equal(known.n_types, 1);
@@ -140,8 +143,8 @@ static void a_name_with_its_port_says_which_types_there_are(void **state)
 
 static void without_a_key_only_types_are_gathered(void **state)
 {
-    static const char text[] = "node-1 ssh-rsa A\nnode-1 ssh-ed25519 B\n"
-        "node-1 ssh-rsa C\n";
+    static const char text[] = "node-1 ssh-rsa " RSA "\n"
+        "node-1 ssh-ed25519 " KEY "\nnode-1 ssh-rsa " OTHER_RSA "\n";
     struct hb_known_query query = {.host = "node-1", .port = 22};
     struct hb_known known = {0};
 
@@ -178,6 +181,7 @@ static void half_a_line_is_no_other_key(void **state)
 
         assert_int_equal(known.differs.line, 0);
         assert_int_equal(known.other.line, 0);
+        assert_int_equal(known.n_types, 0);
     }
 }
 

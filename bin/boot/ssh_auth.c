@@ -57,6 +57,7 @@ struct hb_ssh_auth {
     struct hb_str refused;  /* what was offered in vain */
     int was_refused;        /* the host has refused a key and stayed */
     int was_accepted;       /* it has taken one, and wants another */
+    int asked_agent_again;  /* for that other one */
     struct hb_str unusable; /* files and why */
 };
 
@@ -394,11 +395,6 @@ static int ask_service(struct hb_ssh_auth *auth, ssh_session session)
                         : rc == SSH_AGAIN ? SSH_AUTH_AGAIN : SSH_AUTH_ERROR;
 }
 
-static int takes_keys(ssh_session session)
-{
-    return (ssh_userauth_list(session, NULL) & SSH_AUTH_METHOD_PUBLICKEY) != 0;
-}
-
 static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
 {
     size_t max = auth->agent && auth->phase == PHASE_KEYS ? OFFERS_WITH_AGENT
@@ -408,14 +404,12 @@ static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
     while (auth->next < auth->n_keys && auth->next < max) {
         rc = unless_gone(session, ssh_userauth_publickey(
             session, NULL, auth->keys[auth->next]));
-        if (rc == SSH_AUTH_AGAIN || rc == SSH_AUTH_SUCCESS
-            || (rc == SSH_AUTH_PARTIAL && !takes_keys(session))) {
+        if (rc == SSH_AUTH_AGAIN || rc == SSH_AUTH_SUCCESS) {
             return rc;
         }
         if (rc == SSH_AUTH_PARTIAL) {
-            auth->was_accepted = 1;
             auth->next++;
-            continue;
+            return rc;
         }
         note_refused(auth, auth->paths[auth->next]);
         auth->next++;
@@ -492,7 +486,7 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
         no_agent(auth);
     } else if (hb_ssh_agent_has_none(auth->way)) {
         no_key_of_agent(auth);
-    } else if (rc != SSH_AUTH_SUCCESS) {
+    } else if (rc != SSH_AUTH_SUCCESS && rc != SSH_AUTH_PARTIAL) {
         note_refused_agent(auth);
     }
     hb_ssh_agent_close(auth->way);
@@ -509,13 +503,33 @@ static int ask_nothing(struct hb_ssh_auth *auth, ssh_session session)
         ? SSH_AUTH_DENIED : ssh_userauth_none(session, NULL);
 }
 
+static int takes_keys(ssh_session session)
+{
+    return (ssh_userauth_list(session, NULL) & SSH_AUTH_METHOD_PUBLICKEY) != 0;
+}
+
+/* The host has taken a key and wants another, which the same phase may have:
+ * the agent's first one is refused when it is asked again. */
+static int tries_again(struct hb_ssh_auth *auth, ssh_session session)
+{
+    if (!takes_keys(session)) {
+        return 0;
+    }
+    auth->was_accepted = 1;
+    if (auth->phase != PHASE_AGENT || !auth->asked_agent_again) {
+        auth->asked_agent_again |= auth->phase == PHASE_AGENT;
+        auth->phase--;
+    }
+    return 1;
+}
+
 /* AuthenticationMethods of its sshd has more than one. */
-static int wants_more(const struct hb_ssh_auth *auth, const char *host,
-                      struct hpcboot_error *err)
+static int wants_more(const struct hb_ssh_auth *auth, ssh_session session,
+                      const char *host, struct hpcboot_error *err)
 {
     return hb_fail(err, HPCBOOT_ERR_AUTH, "%s: the key of %s is accepted, but "
                    "the host wants a second %s", host, auth->settings->user,
-                   auth->was_accepted ? "key as well, and takes none of the "
+                   takes_keys(session) ? "key as well, and takes none of the "
                    "others that are here"
                    : "proof, which a launcher cannot give");
 }
@@ -541,13 +555,13 @@ int hb_ssh_auth_step(struct hb_ssh_auth *auth, ssh_session session,
         if (rc == SSH_AUTH_AGAIN) {
             return 0;
         }
-        if (rc == SSH_AUTH_PARTIAL) {
-            return wants_more(auth, host, err);
+        if (rc == SSH_AUTH_PARTIAL && !tries_again(auth, session)) {
+            return wants_more(auth, session, host, err);
         }
         if (rc == SSH_AUTH_ERROR) {
             return broken(auth, session, host, err);
         }
     }
-    return auth->was_accepted ? wants_more(auth, host, err)
+    return auth->was_accepted ? wants_more(auth, session, host, err)
                               : give_up(auth, session, host, err);
 }

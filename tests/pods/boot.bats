@@ -649,6 +649,16 @@ by_authority() {
     cp "$F/keys/other" "$HOME/.ssh/id_rsa"
     run -0 drive two --echo 10
     says '^echoed'
+    # Both from an ssh-agent, or the second from a file that comes after it.
+    mkdir away && mv "$HOME/.ssh/id_"* away
+    eval "$(ssh-agent -s)" 3>&-
+    echo "$SSH_AGENT_PID" > agent.pid
+    ssh-add -q "$F/keys/me" < /dev/null
+    run -0 drive two
+    says '^failed authenticate: .*is accepted, but the host wants a second key'
+    ssh-add -q "$F/keys/other" < /dev/null
+    run -0 drive two --echo 10
+    says '^echoed'
     server_up more 'AuthenticationMethods publickey,password' \
         'PasswordAuthentication yes'
     known more && cp "$F/known_hosts" "$HOME/.ssh/"

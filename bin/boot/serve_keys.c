@@ -389,6 +389,12 @@ static int make_set(struct key_set *set, const struct hb_serve_config *config,
         rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s is no private key that "
                      "could be used, nor is another there", before);
     }
+    /* While the kubelet changes a Secret its folder may have no key. */
+    if (rc == HPCBOOT_OK && before && hb_has_left_its_mount(before)
+        && !hb_is_beside(set->path, before)) {
+        rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s is gone, and no other "
+                     "key is beside it", before);
+    }
     if (rc == HPCBOOT_OK || rc == HPCBOOT_ERR_AGAIN) {
         rc = find_authorized(&set->others, set->own != NULL, config, err);
     }
@@ -533,25 +539,13 @@ static int has_no_key(const struct hb_serve_keys *keys)
     return rc == HPCBOOT_ERR_PARSE;
 }
 
-/* As where a Secret has its key by another name now. What no Secret is mounted
- * to may be under somebody's hands, and what was read of it stays. */
-static int has_left_its_mount(const struct hb_serve_keys *keys)
-{
-    const char *path = keys->set.path, *end = path ? strrchr(path, '/') : NULL;
-    char *dir = end ? hb_xstrndup(path, (size_t)(end - path)) : NULL;
-    int gone = dir && access(path, F_OK) < 0 && errno == ENOENT
-        && hb_is_mount_of_secret(dir);
-
-    free(dir);
-    return gone;
-}
-
 void hb_serve_keys_refresh(struct hb_serve_keys *keys)
 {
     struct key_set fresh = {0};
     struct hpcboot_error err = {0};
     struct stat st = {0};
-    int gone = has_left_its_mount(keys), level = gone ? HB_DEBUG : HB_WARN;
+    int gone = keys->set.path && hb_has_left_its_mount(keys->set.path);
+    int level = gone ? HB_DEBUG : HB_WARN;
 
     refresh_authorized(keys);
     if ((!gone && !has_changed(keys->set.path, &keys->set.stat, &st))

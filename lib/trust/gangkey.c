@@ -11,6 +11,7 @@
 #include "lib/trust/gangkey.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -91,6 +92,30 @@ int hb_is_mount_of_secret(const char *dir)
 
     free(data);
     return yes;
+}
+
+static size_t folder_of(const char *path)
+{
+    const char *end = strrchr(path, '/');
+
+    return end ? (size_t)(end - path) : 0;
+}
+
+int hb_has_left_its_mount(const char *path)
+{
+    char *dir = hb_xstrndup(path, folder_of(path));
+    int gone = access(path, F_OK) < 0 && errno == ENOENT
+        && hb_is_mount_of_secret(dir);
+
+    free(dir);
+    return gone;
+}
+
+int hb_is_beside(const char *path, const char *other)
+{
+    size_t len = folder_of(path);
+
+    return len == folder_of(other) && memcmp(path, other, len) == 0;
 }
 
 static void add_once(struct hb_strv *list, const char *text)

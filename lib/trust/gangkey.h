@@ -37,6 +37,11 @@ int hb_gang_key_is_placed(const char *path, const char *named,
                           const char *home);
 /* Whether Kubernetes mounted a Secret or ConfigMap there. */
 int hb_is_mount_of_secret(const char *dir);
+/* `path` is not there, and a Secret is mounted to its folder: it has its key by
+ * another name. What no Secret is mounted to may be under somebody's hands. */
+int hb_has_left_its_mount(const char *path);
+/* Both files are of one folder. */
+int hb_is_beside(const char *path, const char *other);
 
 /* A host's name within derivations: the first label in lower case. 0 where
  * there is none: an address, an empty or too long name. */

@@ -143,7 +143,6 @@ serve_one_that_fails() {
     [ "${#lines[@]}" -eq 1 ]
 }
 
-# A use of what the server has freed shows in a build with --enable-asan.
 @test "who has another key is told where the right one is named" {
     run pod_hb --identity "$F/stranger" -H pod-1 true
     ended_with 75
@@ -151,6 +150,7 @@ serve_one_that_fails() {
     says_not 'sshd|authorized_keys'
 }
 
+# A use of what the server has freed shows in a build with --enable-asan.
 @test "a second session over the connection of an agent is refused" {
     serve_more 1 --port 2299
     run pod 0 timeout -s KILL "$HB_LIMIT" bash -c '
@@ -532,6 +532,24 @@ while os.path.exists(sys.argv[1]):
     run pod_hb --port 2017 -H pod-1 true
     ended_with 75
     rm "$F/renamed" "$F/renamed.pub"
+}
+
+@test "a Secret whose key is gone for a moment is not left for another folder" {
+    local server=$hpcbootd hpcbootd=$F/at-home
+    printf '#!/bin/sh\nHOME=/run/h exec %s "$@"\n' "$server" > "$hpcbootd"
+    chmod +x "$hpcbootd"
+    rm -f "$F/secret" "$F/secret.pub"
+    ssh-keygen -q -t ecdsa -m PEM -N '' -f "$F/secret"
+    pod 1 bash -c 'mkdir -p /run/h/.ssh/..1 && cd /run/h/.ssh &&
+        ln -s ..1 ..data && cp "$0" ..1/id_rsa && ln -s ..data/id_rsa id_rsa
+        ' "$F/secret"
+    serve_more 1 --port 2019
+    pod 1 mv /run/h/.ssh/..1/id_rsa /run/h/.ssh/..1/away
+    run pod_hb --port 2019 --identity "$F/secret" -H pod-1 true
+    ended_with 0
+    run pod_hb --port 2019 -H pod-1 true
+    ended_with 75
+    rm "$F/secret" "$F/secret.pub" "$hpcbootd"
 }
 
 @test "keys of every kind and encoding let in" {

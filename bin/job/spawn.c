@@ -374,8 +374,9 @@ static int check_numbers(const struct hb_msg_spawn *m, uint32_t *n_ranks_out,
     uint64_t ranks = 0, words = 0, hints = 0;
 
     if (m->counts.n == 0) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "a program without a name, or "
-                       "a number of processes that there cannot be");
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "a program without a name, a "
+                       "number of processes that there cannot be, or too many "
+                       "words");
     }
     for (uint32_t i = 0; i + 2 < m->counts.n; i += HB_SPAWN_COUNTS) {
         ranks += hb_wire_u32s_at(&m->counts, i);

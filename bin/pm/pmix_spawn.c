@@ -70,7 +70,7 @@ static int take_info(struct hb_pm_spawn *s, const pmix_info_t *info)
         return hb_pm_spawn_hint(s, "wdir", text, NULL);
     }
     if (PMIX_CHECK_KEY(info, NON_PMI) && PMIX_INFO_TRUE(info)) {
-        return hb_pm_spawn_hint(s, "hpcboot-alone", "yes", NULL);
+        return hb_pm_spawn_hint(s, HB_SPAWN_ALONE_KEY, "yes", NULL);
     }
     return HPCBOOT_OK;
 }

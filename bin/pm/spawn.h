@@ -16,7 +16,8 @@
  * share; whoever starts the job reads those it knows:
  *     wdir=DIR   path=DIRS   host=a,b   env=NAME=VALUE (may come often)
  * and HB_SPAWN_ALONE, where the ranks are not waited for. */
-#define HB_SPAWN_ALONE "hpcboot-alone=yes"
+#define HB_SPAWN_ALONE_KEY "hpcboot-alone"
+#define HB_SPAWN_ALONE HB_SPAWN_ALONE_KEY "=yes"
 #define HB_SPAWN_COUNTS 3u
 struct hb_pm_spawn {
     uint32_t n_apps;

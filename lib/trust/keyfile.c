@@ -263,8 +263,11 @@ static int is_mount(const char *dir)
     }
     for (char *line = strtok_r(text, "\n", &save); line && !yes;
          line = strtok_r(NULL, "\n", &save)) {
-        yes = sscanf(line, "%*s %*s %*s %*s %4095s", place) == 1
-            && hb_streq(place, dir);
+        yes = sscanf(line, "%*s %*s %*s %*s %4095s", place) == 1;
+        if (yes) {
+            hb_unescape_octal(place);
+            yes = hb_streq(place, dir);
+        }
     }
     free(text);
     return yes;

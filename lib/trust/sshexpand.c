@@ -85,7 +85,8 @@ char *hb_ssh_expand(const char *text, const struct hb_ssh_tokens *t, int file)
     struct hb_str out = HB_STR_INIT;
 
     hb_str_put(&out, "");
-    if (file && text[0] == '~' && (text[1] != '/' || t->home)) {
+    if (file && text[0] == '~' &&
+        (t->home || (text[1] != '/' && text[1] != '\0'))) {
         const char *home = take_home(&text, t);
 
         if (!home) {

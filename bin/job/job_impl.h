@@ -77,19 +77,17 @@ struct job_host {
     struct hb_link *link;
     struct event *timer; /* next try, or HELLO overdue; NULL: neither */
     char token[40];
-    unsigned attempts;
+    unsigned attempts, failed_in_row;
     enum hb_boot_stage failed_stage; /* of the last try that failed */
-    unsigned failed_in_row;
     enum hb_boot_why last_why;
     unsigned same_answers; /* failures in a row for the same reason */
     uint32_t counted_slots; /* from HELLO */
     uint32_t counted_threads, quota_milli;
     const struct hb_topo *topo; /* of the job; NULL: not known */
     uint64_t signature;         /* of topo, as the host said it */
-    char *slots_origin;
+    char *slots_origin, *gpus_origin;
     char *place; /* from HELLO, "": not known; NULL: there was none yet */
     uint32_t gpus; /* from HELLO, where they are to be the slots */
-    char *gpus_origin;
     struct hb_offset clock;  /* by what it has said itself; see host_time */
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     int64_t output_open;     /* bytes of output that came and wait */

@@ -202,7 +202,7 @@ bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op)
 {
     bool gathers = op->coll == HPCBOOT_COLL_GATHERV;
     bool all = op->from == HB_ALL;
-    for (int j = 0; op->from != HB_NONE && j < t->p; j++) {
+    for (int j = 0; j < t->p; j++) {
         if (j == t->me || (!all && j != op->from) ||
             (gathers && t->me != op->root)) {
             continue;

@@ -472,9 +472,6 @@ static inline bool all_agree(struct hb_coll_team *t, const struct hb_op *op)
     return true;
 }
 
-/* Who waits for nobody runs ahead: the line of a round to come has been
- * written when that of this round is found at once, and travels while this
- * one is got. */
 static inline void fetch_cell(struct hb_coll_team *t, const struct hb_op *op,
                               int j)
 {
@@ -485,6 +482,9 @@ static inline void fetch_cell(struct hb_coll_team *t, const struct hb_op *op,
     }
 }
 
+/* Who waits for nobody runs ahead: the line of a round to come has been
+ * written when that of this round is found at once, and travels while this
+ * one is got. */
 static inline void fetch_ahead(struct hb_coll_team *t, const struct hb_op *op)
 {
     if (op->from >= 0) {

@@ -251,14 +251,19 @@ static char *public_of(const char *pem, const char **why_out)
     return ((const struct hb_key_ops *)symbol)->public_text(pem, why_out);
 }
 
+/* In a line that is no comment. */
 static int file_holds(const char *path, const char *public)
 {
-    char *text = NULL;
+    char *text = NULL, *save = NULL;
     size_t len = 0;
     int yes = 0;
 
     if (hb_file_read(path, FILE_MAX_BYTES, &text, &len, NULL) >= 0) {
-        yes = strstr(text, strchr(public, ' ') + 1) != NULL;
+        for (char *line = strtok_r(text, "\r\n", &save); line && !yes;
+             line = strtok_r(NULL, "\r\n", &save)) {
+            yes = line[strspn(line, " \t")] != '#'
+                && strstr(line, strchr(public, ' ') + 1) != NULL;
+        }
     }
     free(text);
     return yes;

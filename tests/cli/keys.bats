@@ -317,6 +317,9 @@ END
     check_of d/k
     ended_with 0
     says '^warning: d/authorized_keys does not hold the public half of d/k'
+    sed 's/^/# /' d/k.pub >> d/authorized_keys
+    check_of d/k
+    says '^warning: d/authorized_keys does not hold the public half of d/k'
     cp other.pub d/k.pub
     check_of d/k
     says '^warning: d/k.pub is not the public half of d/k.*ssh-keygen -y'

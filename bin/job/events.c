@@ -72,6 +72,10 @@ static int open_target(const char *target, int *fd_out,
             return hb_fail(err, HPCBOOT_ERR_USAGE, "--events %s: no such open "
                            "descriptor", target);
         }
+        if ((fcntl(n, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--events %s: the "
+                           "descriptor is open for reading only", target);
+        }
         *fd_out = fcntl(n, F_DUPFD_CLOEXEC, 3);
     } else {
         *fd_out = open_file(target);

@@ -77,6 +77,13 @@ for line in open("e"):
     assert event["time"] > 1e9 and event["job"] and event["event"]'
 }
 
+@test "--events fd:N: one that is open for reading only is refused" {
+    touch e
+    run hb --events fd:3 true 3< e
+    ended_with 2
+    says 'error: --events fd:3: the descriptor is open for reading only'
+}
+
 @test "--events: a file that takes hbrun's output has both, one after the other" {
     local name
     for name in /dev/stdout /dev/fd/1 log; do

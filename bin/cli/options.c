@@ -539,18 +539,26 @@ void hb_options_destroy(struct hb_options *o)
 
 /* --- origins ----------------------------------------------------- */
 
-const char *hb_options_origin(const struct hb_options *o, const char *name)
+const char *hb_options_origin_of(const struct hb_options *o, const char *name,
+                                 const char *value)
 {
     const struct hb_parsed *p = behind(o);
     const struct hb_optdef *opt = hb_opt_find_any(name, strlen(name));
     const char *origin = "default";
 
     for (size_t i = 0; i < p->n_settings; i++) {
-        if (p->settings[i].opt == opt) {
-            origin = p->settings[i].origin;
+        const struct hb_setting *s = &p->settings[i];
+
+        if (s->opt == opt && (value == NULL || hb_streq(s->value, value))) {
+            origin = s->origin;
         }
     }
     return origin;
+}
+
+const char *hb_options_origin(const struct hb_options *o, const char *name)
+{
+    return hb_options_origin_of(o, name, NULL);
 }
 
 void hb_options_blame(const struct hb_options *o, struct hpcboot_error *err)

@@ -158,6 +158,9 @@ void hb_options_make_spawned(struct hb_options *o, uint32_t n_apps);
  * "variable HPCBOOT_GRACE", "default". By its long name without dashes.
  * Borrowed from `o`. */
 const char *hb_options_origin(const struct hb_options *o, const char *name);
+/* Of one value of an option whose values add up. */
+const char *hb_options_origin_of(const struct hb_options *o, const char *name,
+                                 const char *value);
 /* Puts behind an error that begins with an option's name where that option
  * came from, unless it was typed. */
 void hb_options_blame(const struct hb_options *o, struct hpcboot_error *err);

@@ -315,7 +315,8 @@ static int take_set(struct job *j, const char *entry,
     free(name);
     if (known) {
         hb_env_put(&f->given, entry);
-    } else if (is_typed(j->opt, "recipe-set")) {
+    } else if (hb_streq(hb_options_origin_of(j->opt, "recipe-set", entry),
+                        HB_COMMAND_LINE)) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--recipe-set %s: %s sets "
                        "nothing of that name", entry, f->path);
     }

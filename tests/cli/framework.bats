@@ -585,6 +585,21 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says '^has 4$'
     run hb --recipe-set cpus=3 -n 1 touch started
     ended_with 2
+    run my --recipe-set A=x -n 1 touch started
+    ended_with 2
+    says '^hbrun: error: --recipe-set A=x: '
+    # shellcheck disable=SC2016  # expanded by the rank
+    HPCBOOT_RECIPE_SET=prog=x run my --recipe-set cpus=5 -n 1 sh -c 'echo "has $A"'
+    ended_with 0
+    says '^has 5$'
+    unset HPCBOOT_RECIPE_SET
+    mkdir -p "$HOME/.config"
+    echo 'recipe-set = prog=x' > "$HOME/.config/hpcboot.conf"
+    # shellcheck disable=SC2016  # expanded by the rank
+    run my --recipe-set cpus=6 -n 1 sh -c 'echo "has $A"'
+    ended_with 0
+    says '^has 6$'
+    rm "$HOME/.config/hpcboot.conf"
     run hb --framework torch --recipe-set cpus=3 -n 1 touch started
     ended_with 2
     [ ! -e started ]

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/cli/optdef.h"
 #include "bin/job/framework.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -95,12 +96,22 @@ static void tell_missing(const struct job *j)
     }
 }
 
+/* What a file or a variable says is for jobs of frameworks that have roles. */
+static int is_for_others(const struct job *j)
+{
+    return hb_recipe_roles(j->framework->recipe)[0] == NULL &&
+           !hb_streq(hb_options_origin(j->opt, "role"), HB_COMMAND_LINE);
+}
+
 int job_roles_read(struct job *j, struct hpcboot_error *err)
 {
     const char *text = j->opt->role;
     uint64_t sum = 0;
     int rc = 0;
 
+    if (is_for_others(j)) {
+        return 0;
+    }
     while (rc == 0 && text != NULL && *text != '\0') {
         char *one = hb_xstrndup(text, strcspn(text, ","));
 

@@ -576,9 +576,14 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     run hb -n 1 echo ran
     ended_with 0
     says '^ran$'
-    unset HPCBOOT_ROLE
     run hb --framework torch -n 1 echo ran
     ended_with 0
+    says '^ran$'
+    run hb --framework torch --role ps=1 -n 1 touch started
+    ended_with 2
+    HPCBOOT_ROLE=pss=1 run hb --framework tensorflow -n 1 touch started
+    ended_with 2
+    unset HPCBOOT_ROLE
     recipe <<< $'take cpus\nenv A ${cpus}'
     # shellcheck disable=SC2016  # expanded by the rank
     run my -n 1 sh -c 'echo "has $A"'

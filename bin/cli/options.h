@@ -91,6 +91,7 @@ struct hb_options {
     int timestamp_output, merge_stderr, unbuffered, quiet, verbose;
     char *output_dir;          /* --output-filename */
     int output_dir_only;       /* not on the terminal too */
+    int patterns_copied;       /* those below are, unless output_dir_only */
     int output_dir_no_job;     /* without the level "1/" */
     char *out_pattern, *err_pattern; /* files by rank: %r; else NULL */
     char *stdin_target;        /* "0", "all", "none", "RANK"; NULL: rank 0 */

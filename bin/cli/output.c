@@ -354,7 +354,8 @@ static int wants_terminal(const struct hb_output *o, int stream)
     const char *pattern = stream == 1 ? o->config.out_pattern
                                       : o->config.err_pattern;
 
-    return !pattern && !(o->config.dir && o->config.dir_only);
+    return pattern ? o->config.patterns_copied
+                   : !(o->config.dir && o->config.dir_only);
 }
 
 int hb_output_write(struct hb_output *o, const struct hb_output_piece *piece,

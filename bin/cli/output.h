@@ -35,6 +35,7 @@ struct hb_output_config {
     const char *own_files[2]; /* that hbrun writes itself, borrowed; or NULL */
     const char *out_pattern, *err_pattern; /* instead of the terminal; %r is
                              * the rank, %% a '%'; or NULL */
+    int patterns_copied;    /* on the terminal too */
     /* Bytes of a piece's data that need no memory any more: written, or lost
      * to an error that was reported. May be called from inside the calls
      * below. May be NULL. */

@@ -143,6 +143,7 @@ HB_SETTER(pattern)
 
     if (rc == 0) {
         hb_opt_replace(field, values[0]);
+        s->o->patterns_copied = 0;
     }
     return rc;
 }
@@ -296,6 +297,7 @@ static int apply_directive(struct hb_scan *s, const struct directive *d,
     rc = hb_opt_apply_key(s, d->key, text, err);
     if (rc >= 0 && !strcmp(d->key, "outfile-pattern")) { /* of both streams */
         rc = hb_opt_apply_key(s, "errfile-pattern", text, err);
+        s->o->patterns_copied = 1;
     }
     free(text);
     return rc;

@@ -423,7 +423,9 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
         .dir_no_job = j->opt->output_dir_no_job,
         .own_files = {j->opt->events, j->opt->metrics},
         .out_pattern = j->opt->out_pattern,
-        .err_pattern = j->opt->err_pattern, .done = on_written, .arg = j,
+        .err_pattern = j->opt->err_pattern,
+        .patterns_copied = j->opt->patterns_copied && !j->opt->output_dir_only,
+        .done = on_written, .arg = j,
     };
     int rc = hb_output_create(&j->out, &config, err);
 

@@ -304,6 +304,23 @@ END
     says '1 process that ranks had left behind was killed'
 }
 
+@test "--output file= copies what ranks write, unless it says nocopy" {
+    local words='echo $HPCBOOT_RANK; echo err >&2'
+    run --separate-stderr hb -n 2 --output file=f sh -c "$words"
+    ended_with 0
+    [ "$(sort <<< "$output")" = $'0\n1' ]
+    [ "$stderr" = $'err\nerr' ]
+    [ "$(sort f.1)" = $'1\nerr' ]
+    for word in ':nocopy' ',nocopy' ' --output-copy=no'; do
+        # shellcheck disable=SC2086  # words
+        run hb -n 1 --output file=g$word sh -c "$words"
+        ended_with 0
+        [ "$output" = '' ]
+        [ "$(sort g.0)" = $'0\nerr' ]
+        rm g.0
+    done
+}
+
 @test "an output file that is a pipe is refused, whether it is read or not" {
     mkfifo pipe
     run hb -n 1 --outfile-pattern pipe echo x

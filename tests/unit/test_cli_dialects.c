@@ -330,6 +330,10 @@ static void a_file_of_output_takes_both_streams(void **state)
 
     assert_string_equal(o->out_pattern, "/t/f.%r");
     assert_string_equal(o->err_pattern, "/t/f.%r");
+    assert_int_equal(o->patterns_copied, 1);
+    parsed_free(&p);
+    o = good(&p, "mpirun --output file=/t/f --outfile g --errfile g a");
+    assert_int_equal(o->patterns_copied, 0);
     parsed_free(&p);
 }
 

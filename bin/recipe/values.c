@@ -94,17 +94,23 @@ int hb_expand_program(const struct expansion *x, const struct word *w,
     return 1;
 }
 
+/* JSON keeps its quotes: one counts where a word begins and behind '='. */
+static int is_quote(const char *p, const char *word)
+{
+    return (*p == '"' || *p == '\'') && (p == word || p[-1] == '=');
+}
+
 int hb_expand_cut(const struct expansion *x, const struct node *n,
                   const char *text, struct hb_strv *out,
                   struct hpcboot_error *err)
 {
     while (*(text += strspn(text, BLANKS)) != '\0') {
         struct hb_str word = HB_STR_INIT;
-        const char *end = text;
+        const char *begin = text, *end = text;
 
         hb_str_put(&word, "");
         while (end != NULL && *text != '\0' && strchr(BLANKS, *text) == NULL) {
-            int quote = *text == '"' || *text == '\'';
+            int quote = is_quote(text, begin);
 
             end = quote ? strchr(text + 1, *text) : text + 1;
             if (end != NULL) {

@@ -181,6 +181,8 @@ static void options_are_cut_into_words(void **state)
     static char *const given[] = {S("o= --a 1\t--b='x y'  \"\" z"), NULL};
     struct job *j = *state;
     struct hpcboot_error err = {0};
+    static char *const json[] = {
+        S("o=--r={\"a\":4} {'b':'c'} -c='{\"d\": \"=\"}'"), NULL};
     static char *const open[] = {S("o=--a 'x y"), NULL};
     const char *t = "set o \"\"\nrun prog ${words o} ${o}\n";
     struct hb_recipe_rank out;
@@ -198,6 +200,13 @@ static void options_are_cut_into_words(void **state)
     assert_string_equal(out.argv.v[4], "");
     assert_string_equal(out.argv.v[5], "z");
     assert_string_equal(out.argv.v[6], given[0] + 2);
+    hb_recipe_rank_destroy(&out);
+    j->f.given = json;
+    expand(j, t, 0, &out);
+    assert_int_equal(out.argv.n, 5);
+    assert_string_equal(out.argv.v[1], "--r={\"a\":4}");
+    assert_string_equal(out.argv.v[2], "{'b':'c'}");
+    assert_string_equal(out.argv.v[3], "-c={\"d\": \"=\"}");
     hb_recipe_rank_destroy(&out);
     j->f.given = open;
     assert_true(hb_recipe_expand(r, &j->f, 0, &out, &err) < 0);

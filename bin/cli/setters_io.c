@@ -253,9 +253,9 @@ static const struct directive runtime_directives[] = {
     {"exec-agent", NULL, NULL},
     {"default-exec-agent", NULL, NULL},
     {"output-proctable", NULL, NULL},
-    {"stop-on-exec", NULL, NULL},
-    {"stop-in-init", NULL, NULL},
-    {"stop-in-app", NULL, NULL},
+    {"stop-on-exec", "stop-on-exec", "yes"},
+    {"stop-in-init", "stop-in-init", "yes"},
+    {"stop-in-app", "stop-in-app", "yes"},
     {"aggregate-help-messages", NULL, NULL},
     {"report-child-jobs-separately", NULL, NULL},
     {"report-state-on-timeout", NULL, NULL},
@@ -263,6 +263,21 @@ static const struct directive runtime_directives[] = {
     {"abort-nonzero-status", NULL, NULL},
     {"spawn-timeout", NULL, NULL},
 };
+
+/* 1: it stands for an option that is refused; told so. */
+static int is_refused(struct hb_scan *s, const struct directive *d,
+                      struct hpcboot_error *err)
+{
+    const struct hb_optdef *opt = hb_opt_find(d->key, strlen(d->key),
+                                              HB_DIALECT_OPENMPI);
+
+    if (!opt || opt->kind != HB_OPT_NO) {
+        return 0;
+    }
+    hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s %s is not supported: %s",
+            s->spelling, d->name, opt->text);
+    return 1;
+}
 
 /* file=NAME of Open MPI 5 makes NAME.RANK. */
 static char *directive_value(const struct directive *d, const char *value)
@@ -286,6 +301,9 @@ static int apply_directive(struct hb_scan *s, const struct directive *d,
         hb_opt_warn(s, "%s %s is ignored: it has no meaning here",
                     s->spelling, d->name);
         return 0;
+    }
+    if (is_refused(s, d, err)) {
+        return HPCBOOT_ERR_UNSUPPORTED;
     }
     if (!d->text && (!value || !value[0])) {
         return hb_opt_bad(s, err, "%s needs =VALUE", d->name);

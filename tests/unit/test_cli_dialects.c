@@ -259,6 +259,11 @@ static void every_option_of_mpirun_is_known(void **state)
     parsed_free(&p);
     bad("mpirun --stop-in-init 0 a", "--stop-in-init is not supported: start "
         "the debugger as the program instead");
+    bad("mpirun --rtos stop-in-init=0 a", "--rtos stop-in-init is not "
+        "supported: start the debugger as the program instead");
+    bad("mpirun --runtime-options stop-on-exec a",
+        "--runtime-options stop-on-exec is not supported: start the debugger "
+        "as the program instead");
     o = good(&p, "mpirun --display-comm a");
     assert_list(&o->apps[0].env_rules, "+OMPI_MCA_ompi_display_comm=mpi_init");
     parsed_free(&p);

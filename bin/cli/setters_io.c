@@ -47,7 +47,9 @@ HB_SETTER(tag_short)
 static int dir_word(struct hb_scan *s, const char *word)
 {
     if (!strcasecmp(word, "nocopy")) {
-        s->o->output_dir_only = s->nocopy_of_dir = 1;
+        if (!s->o->output_dir_only) {
+            s->o->output_dir_only = s->nocopy_of_dir = 1;
+        }
     } else if (!strcasecmp(word, "nojobid")) {
         s->o->output_dir_no_job = 1;
     } else if (strcasecmp(word, "copy") && strcasecmp(word, "pattern")) {

@@ -356,6 +356,10 @@ static void words_behind_a_folder_go_with_it(void **state)
     o = good(&p, "mpirun --output-copy=no --output-filename b a");
     assert_int_equal(o->output_dir_only, 1);
     parsed_free(&p);
+    o = good(&p, "mpirun --output-copy=no --output-filename a:nocopy "
+                 "--output-filename b a");
+    assert_int_equal(o->output_dir_only, 1);
+    parsed_free(&p);
     o = good(&p, "mpirun --output-filename a:nocopy --output-copy=no "
                  "--output-filename b a");
     assert_int_equal(o->output_dir_only, 1);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "bin/job/framework.h"
 #include "bin/proc/search.h"
@@ -140,6 +140,7 @@ static void take_deepspeed_env(struct job *j)
 
     name = name != NULL && *name != '\0' ? name : ".deepspeed_env";
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        struct stat st;
         char *path;
 
         if (dirs[i] == NULL) {
@@ -147,10 +148,13 @@ static void take_deepspeed_env(struct job *j)
         }
         path = name[0] == '/' ? hb_xstrdup(name)
                               : hb_xasprintf("%s/%s", dirs[i], name);
-        if (access(path, F_OK) == 0) {
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
             hb_strv_push(&all, path);
         }
         free(path);
+        if (name[0] == '/') {
+            break;
+        }
     }
     hb_strv_extend(&all, hb_strv_view(said));
     hb_strv_destroy(said);

@@ -374,6 +374,11 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     # shellcheck disable=SC2086  # words
     DS_ENV_FILE=$PWD/said run hb -n 1 $tool sh -c "$show"
     says '^  said$'
+    rm .deepspeed_env
+    mkdir .deepspeed_env
+    # shellcheck disable=SC2086  # words
+    run hb -n 1 $tool sh -c "$show"
+    says '^home home home$'
     run hb -n 1 torchrun --no-python sh -c "$show"
     says '^  $'
 }

@@ -392,6 +392,9 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
         says "^itself: .* --nnodes=$1 "
     }
     nodes 1:1
+    printf '127.0.0.%d slots=1\n' 1 2 > hosts
+    nodes 2:2 --launch-with fork --hostfile hosts
+    nodes 1:2 --launch-with fork --hostfile hosts --on-failure continue
     nodes 1:3 --np 1:3 --on-failure continue
     nodes 1:2 --np 1:3 --recipe-set max_nodes=2 --on-failure respawn
     nodes 1:1 --np 1:3 --on-failure restart-job

@@ -26,7 +26,10 @@ static const char *closing(const struct lexer *l)
 
     for (const char *p = l->p; p < l->end && *p != '\n'; p++) {
         if (*p == '\\' && quote != '\'') {
-            p += escaped(p, l->end);
+            size_t n = escaped(p, l->end);
+
+            found = p[n] == '\n' ? found : NULL;
+            p += n;
             continue;
         }
         if (quote == '\0' && *p == '#' && strchr(" \t", p[-1]) != NULL) {

@@ -75,7 +75,7 @@ static void lines_in_brackets_are_lines(void **state)
 {
     const char *t = "[when rank is 1 and \\\n host is a] # of the first\n"
                     "env A one\n[when role is not \"]#\"]\t# [any]\r\n"
-                    "env B two\n[always] \n";
+                    "env B two\n[always] \\\n\n";
 
     gives(*state, t, 0, "A", NULL);
     gives(*state, t, 1, "A", "one");
@@ -83,6 +83,8 @@ static void lines_in_brackets_are_lines(void **state)
     refuses("[when rank is 1 and \\\n rnk is 1]\n", "t.conf:2:2: there is no");
     refuses("[always] #\nenv A ${x}", "t.conf:2:7: there is no variable x");
     refuses("[always] always", "t.conf:1:1: [ is not closed");
+    refuses("[always]\\x\n", "t.conf:1:1: [ is not closed");
+    refuses("[always]\\", "t.conf:1:1: [ is not closed");
     refuses("[always # ]", "t.conf:1:1: [ is not closed");
     refuses("[when rank is \"1]", "t.conf:1:1: [ is not closed");
 }

@@ -367,7 +367,10 @@ static struct cursor at_rank(const struct expansion *x, uint32_t rank)
         .role = role_of(x, rank), .only_node = ANY, .only_role = ANY};
 }
 
-/* Which conditions hold for a rank, a bit each. */
+/* The polynomial of CRC-64 (ECMA-182). */
+#define CRC64 UINT64_C(0x42f0e1eba9ea3693)
+
+/* Which conditions hold for a rank, a bit each; of more than 64 their CRC. */
 static int conditions_of(struct expansion *x, uint32_t rank, uint64_t *out,
                          struct hpcboot_error *err)
 {
@@ -378,7 +381,7 @@ static int conditions_of(struct expansion *x, uint32_t rank, uint64_t *out,
     x->steps = 0;
     for (size_t i = 0; rc == 0 && i < x->r->n_whens; i++) {
         rc = holds(x, x->r->whens[i], &c, &yes, err);
-        *out = *out << 1 | (unsigned)yes;
+        *out = (*out << 1 | (unsigned)yes) ^ (*out >> 63 ? CRC64 : 0);
     }
     return rc;
 }

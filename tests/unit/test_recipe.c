@@ -254,6 +254,7 @@ static void kinds_of_ranks_are_those_of_the_conditions(void **state)
     struct job *j = *state;
     struct hb_recipe *r = parse("[when rank is 0]\nenv A 1\n"
                                 "[when host is a]\nenv B 1\n");
+    struct hb_str many = HB_STR_INIT;
     uint32_t *ranks = NULL;
     size_t n = 0;
 
@@ -267,6 +268,16 @@ static void kinds_of_ranks_are_those_of_the_conditions(void **state)
     assert_int_equal(n, 1);
     free(ranks);
     hb_recipe_destroy(r);
+    hb_str_put(&many, "[when rank is 0]\nenv A 1\n");
+    for (int i = 0; i < 64; i++) {
+        hb_str_put(&many, "[when size is 3]\nenv B 1\n");
+    }
+    r = parse(hb_str_text(&many));
+    assert_int_equal(hb_recipe_kinds(r, &j->f, &ranks, &n, NULL), 0);
+    assert_int_equal(n, 2);
+    free(ranks);
+    hb_recipe_destroy(r);
+    hb_str_destroy(&many);
 }
 
 static void only_the_first_runs_the_program(void **state)

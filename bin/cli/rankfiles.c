@@ -262,7 +262,8 @@ static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
             return 0;
         }
     }
-    if (!made && (rc = make_directories(path, err)) < 0) {
+    rc = made ? 0 : check_there(f, path, err);
+    if (rc < 0 || (!made && (rc = make_directories(path, err)) < 0)) {
         return rc;
     }
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY
@@ -298,10 +299,7 @@ static int prepare(struct hb_rankfiles *f, uint32_t rank, int stream,
         return 0;
     }
     path = path_of(f, rank, stream);
-    rc = check_there(f, path, err);
-    if (rc == 0) {
-        rc = open_slot(f, slot, path, &fd, err);
-    }
+    rc = open_slot(f, slot, path, &fd, err);
     free(path);
     return rc;
 }

@@ -55,7 +55,7 @@ static int place_create(void **state)
 static void start(struct place *p, struct hb_output_config c)
 {
     c.n_ranks = c.n_ranks ? c.n_ranks : 4;
-    c.n_first = c.n_ranks;
+    c.n_first = c.n_first ? c.n_first : c.n_ranks;
     c.out_fd = c.out_fd ? c.out_fd : p->out[1];
     c.err_fd = c.err_fd ? c.err_fd : p->err[1];
     c.done = count_done;
@@ -454,6 +454,20 @@ static void a_directory_that_cannot_be_made_is_told_at_once(void **state)
 
 /* --- files ------------------------------------------------------- */
 
+static void a_later_rank_empties_no_file_of_events(void **state)
+{
+    struct place *p = *state;
+    char *events = hb_xasprintf("%s/1", p->dir);
+    char *each = hb_xasprintf("%s/%%r", p->dir);
+
+    assert_int_equal(close(creat(events, 0600)), 0);
+    start(p, (struct hb_output_config){.n_first = 1, .out_pattern = each,
+                                       .own_files = {events}});
+    assert_int_equal(put(p, 1, 1, "out\n"), HPCBOOT_ERR_USAGE);
+    free(events);
+    free(each);
+}
+
 static void files_as_open_mpi_names_them(void **state)
 {
     struct place *p = *state;
@@ -573,6 +587,7 @@ int main(void)
         IN_PLACE(a_full_disk_names_the_file),
         IN_PLACE(a_full_disk_behind_standard_output_is_told),
         IN_PLACE(a_directory_that_cannot_be_made_is_told_at_once),
+        IN_PLACE(a_later_rank_empties_no_file_of_events),
         IN_PLACE(files_as_open_mpi_names_them),
         IN_PLACE(files_only_and_labelled),
         IN_PLACE(patterns_name_files),

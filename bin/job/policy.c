@@ -149,11 +149,12 @@ static int read_memory(const char *text, enum hb_bind_memory *out,
                                       "or bind", text);
 }
 
-/* Hydra and srun deal ranks to the objects that they bind to in turn. */
+/* Hydra and srun deal ranks to the objects that they bind to in turn, those of
+ * all programs as if they were of one. */
 static void bind_in_turn(struct hb_bind_policy *b)
 {
     if (b->to > HB_BIND_CORE && b->by <= HB_MAP_PPR_NODE) {
-        b->by = HB_MAP_L1CACHE + (b->to - HB_BIND_L1CACHE);
+        b->by = HB_MAP_DEFAULT;
         b->rank_by = HB_RANK_SPAN;
     }
 }

@@ -544,6 +544,10 @@ ranks_of() { # HOST of a plan in $output
     [ "$(cpus_of_ranks)" = '0-3 4-7 ' ]
     run ./srun --dry-run -n 2 -w a --cpu-bind=cores --topo-of "$two" true
     [ "$(cpus_of_ranks)" = '0 1 ' ]
+    run ./srun --dry-run -w a:2 --cpu-bind=sockets --topo-of "$two" \
+        -n 1 true : -n 1 true
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-3 4-7 ' ]
 }
 
 @test "Hydra: ranks get sockets in turn, and share cores when there are more" {
@@ -552,6 +556,10 @@ ranks_of() { # HOST of a plan in $output
     local two='*=synthetic:pack:2 core:2 pu:1'
     run ./mpiexec.hydra --dry-run -hosts a:3 -bind-to socket --topo-of "$two" \
         -n 3 true
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 ' ]
+    run ./mpiexec.hydra --dry-run -hosts a -bind-to socket --topo-of "$two" \
+        -n 1 true : -n 2 true
     ended_with 0
     [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 ' ]
     run ./mpiexec.hydra --dry-run -hosts a -bind-to core --topo-of "$two" \

@@ -116,23 +116,40 @@ static int too_many(const struct hb_bind_planner *p, uint32_t seats,
                    p->pe == 1 ? "" : "s", p->units->n, unit, all, seats);
 }
 
+static int lacks_seats(const struct hb_bind_planner *p)
+{
+    return p->n_ranks > hb_bind_count_seats(p) && !p->policy->overload_allowed;
+}
+
+/* Without a mapping by object ranks sit side by side, or are spread over the
+ * objects they are bound to when those are wider than a core, unless some would
+ * have to lie across two of them. */
+static int make_runs(struct hb_bind_planner *p, int target,
+                     struct hpcboot_error *err)
+{
+    int spread = p->policy->by == HB_MAP_DEFAULT && target > HB_TOPO_CORE;
+    int rc = hb_bind_make_runs(p, spread ? target
+                                         : hb_bind_mapped_kind(p->policy), err);
+
+    if (rc < 0 || !spread || !lacks_seats(p)) {
+        return rc;
+    }
+    free(p->runs);
+    p->runs = NULL;
+    p->n_runs = 0;
+    return hb_bind_make_runs(p, -1, err);
+}
+
 /* Binding as it was wished for. */
 static int plan_wish(struct hb_bind_planner *p, int target,
                      struct hpcboot_error *err)
 {
-    int kind = hb_bind_mapped_kind(p->policy), rc;
+    int rc = make_runs(p, target, err);
 
-    /* Without a mapping by object ranks sit side by side, or are spread over
-     * the objects they are bound to when those are wider than a core. */
-    if (kind < 0 && p->policy->by == HB_MAP_DEFAULT &&
-        target > HB_TOPO_CORE) {
-        kind = target;
-    }
-    rc = hb_bind_make_runs(p, kind, err);
     if (rc < 0) {
         return rc;
     }
-    if (p->n_ranks > hb_bind_count_seats(p) && !p->policy->overload_allowed) {
+    if (lacks_seats(p)) {
         return too_many(p, hb_bind_count_seats(p), err);
     }
     hb_bind_seat_all(p);

@@ -550,6 +550,21 @@ ranks_of() { # HOST of a plan in $output
     [ "$(cpus_of_ranks)" = '0-3 4-7 ' ]
 }
 
+@test "srun: tasks that do not all fit into single sockets lie across them" {
+    hwloc_is_there
+    ln -s "$hbrun" srun
+    local six='*=synthetic:pack:2 numa:1 core:3 pu:1' how
+    for how in sockets ldoms; do
+        run ./srun --dry-run -n 3 -c 2 -w a --cpu-bind=$how --topo-of "$six" true
+        ended_with 0
+        [ "$(cpus_of_ranks)" = '0-2 0-5 3-5 ' ]
+    done
+    run ./srun --dry-run -n 4 -c 2 -w a:4 --cpu-bind=sockets --topo-of "$six" \
+        true
+    ended_with 2
+    says 'room for 3'
+}
+
 @test "Hydra: ranks get sockets in turn, and share cores when there are more" {
     hwloc_is_there
     ln -s "$hbrun" mpiexec.hydra

@@ -351,11 +351,11 @@ static int nothing_read(int fd, const char *path, int *waited, ssize_t n,
 
 /* Reads to the end: files of /proc have no size to ask for. One byte more
  * than allowed is room enough to tell "full" from "too large". */
-static int read_to_end(int fd, const char *path, size_t max_bytes,
+static int read_to_end(int fd, const char *path, int waited, size_t max_bytes,
                        struct hb_buf *b, struct hpcboot_error *err)
 {
     const size_t step = 4096;
-    int waited = 0, rc;
+    int rc;
     size_t want;
     ssize_t n;
 
@@ -387,7 +387,7 @@ static int read_to_end(int fd, const char *path, size_t max_bytes,
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 /* Whose a file has to be; see the functions that the header has. */
-enum whose { ANYONES, OWN, PLACED };
+enum whose { ANYONES, ANYONES_NOW, OWN, PLACED };
 
 /* Debian and others give each user a group of the same name, and a umask that
  * lets it write. Who has it as the first group is not looked for: that takes
@@ -471,7 +471,7 @@ static int is_whose(int fd, const char *path, enum whose whose,
 {
     struct stat st;
 
-    if (whose == ANYONES) {
+    if (whose <= ANYONES_NOW) {
         return HPCBOOT_OK;
     }
     if (fstat(fd, &st) < 0) {
@@ -510,7 +510,7 @@ static int read_file(const char *path, enum whose whose, size_t max_bytes,
     }
     rc = is_whose(fd, path, whose, err);
     if (rc == HPCBOOT_OK) {
-        rc = read_to_end(fd, path, max_bytes, &b, err);
+        rc = read_to_end(fd, path, whose == ANYONES_NOW, max_bytes, &b, err);
     }
     if (rc < 0) {
         goto out;
@@ -534,6 +534,12 @@ int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err)
 {
     return read_file(path, ANYONES, max_bytes, data_out, len_out, err);
+}
+
+int hb_file_read_now(const char *path, size_t max_bytes, char **data_out,
+                     size_t *len_out, struct hpcboot_error *err)
+{
+    return read_file(path, ANYONES_NOW, max_bytes, data_out, len_out, err);
 }
 
 int hb_file_read_own(const char *path, size_t max_bytes, char **data_out,

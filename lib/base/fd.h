@@ -55,8 +55,12 @@ uint64_t hb_fd_file_most(void);
  * and read until all writers have closed it. */
 int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err);
+/* The same, but a FIFO that nobody writes to is empty. */
+int hb_file_read_now(const char *path, size_t max_bytes, char **data_out,
+                     size_t *len_out, struct hpcboot_error *err);
 /* The same for a file that may be read again in another life of a job: of a
- * pipe that has nothing more to say, what it said before. Not for threads. */
+ * pipe that has nothing more to say, at once what it said before. Not for
+ * threads. */
 int hb_file_read_lasting(const char *path, size_t max_bytes, char **data_out,
                          size_t *len_out, struct hpcboot_error *err);
 /* The same for a file that says what this process does, as OpenSSH reads its

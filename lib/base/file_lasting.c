@@ -2,9 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Files that a user names and that are read again in each life of a job. A
- * pipe, as of --hostfile <(command), gives its text once: it is kept here by
- * its path, for as long as the process lives, and counts again when the pipe
- * has nothing more to say. */
+ * pipe, as of --hostfile <(command) or a FIFO, gives its text once: it is kept
+ * here by its path, for as long as the process lives, and counts again when the
+ * pipe has nothing more to say: nobody writes to it at that moment. */
 #include "config.h"
 
 #include "lib/base/fd.h"
@@ -59,14 +59,14 @@ static void keep(const char *path, const char *text, size_t len)
 int hb_file_read_lasting(const char *path, size_t max_bytes, char **data_out,
                          size_t *len_out, struct hpcboot_error *err)
 {
-    int rc = hb_file_read(path, max_bytes, data_out, len_out, err);
-    const struct said *s;
+    const struct said *s = find(path);
+    int rc = (s != NULL ? hb_file_read_now : hb_file_read)(
+        path, max_bytes, data_out, len_out, err);
     struct stat st;
 
     if (rc < 0 || stat(path, &st) < 0 || !S_ISFIFO(st.st_mode)) {
         return rc;
     }
-    s = find(path);
     if (*len_out > 0) {
         keep(path, *data_out, *len_out);
     } else if (s != NULL) {

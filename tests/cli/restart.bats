@@ -48,6 +48,14 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     ended_with 0
 }
 
+@test "a pipe that has a name says in all lives what it has said" {
+    mkfifo named
+    echo localhost:2 > named &
+    # shellcheck disable=SC2016
+    run again --hostfile named bash -c '[ "$HPCBOOT_RESTART" = 2 ]'
+    ended_with 0
+}
+
 @test "events tell of the restart, in one file" {
     run again --events ev -n 1 bash -c '[ "$HPCBOOT_RESTART" = 1 ] || exit 4'
     [ "$status" -eq 0 ]

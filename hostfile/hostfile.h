@@ -77,7 +77,7 @@ struct hb_gang_request {
     int64_t wait_ms; /* for pods that have no address yet; 0: take the others */
     uint32_t min_hosts; /* so many will do when that is over; 0: all */
     int awaits_first; /* also for the first pod; 0: that none is there is told
-                       * at once, unless min_hosts is said */
+                       * at once */
     uint32_t enough_hosts; /* with so many nobody waits for the others, but
                             * while they are on their way; 0: for all */
     /* Called now and then while that lasts; may be NULL. */

@@ -89,10 +89,13 @@ static int is_enough(const struct hb_k8s_search *s,
 }
 
 /* With fewer the request can do nothing. */
-static uint32_t least(const struct hb_k8s_search *s)
+static uint32_t least(const struct hb_k8s_search *s,
+                      const struct hb_k8s_members *m)
 {
-    return s->req->min_hosts > 0 ? s->req->min_hosts
-                                 : (uint32_t)(s->req->awaits_first != 0);
+    uint32_t first = s->req->awaits_first != 0;
+
+    return (m->n > 0 || first) && s->req->min_hosts > 0 ? s->req->min_hosts
+                                                        : first;
 }
 
 static int is_settled(const struct hb_k8s_search *s,
@@ -101,7 +104,7 @@ static int is_settled(const struct hb_k8s_search *s,
     if (is_enough(s, m)) {
         return 1;
     }
-    if (m->n_named < m->n || m->n < least(s)) {
+    if (m->n_named < m->n || m->n < least(s, m)) {
         return 0;
     }
     if (s->expected > 0) {
@@ -142,13 +145,13 @@ static char *missing_text(const struct hb_k8s_search *s,
     if (s->expected > 0 && m->n_all < s->expected) {
         hb_str_putf(&text, "%zu of %llu pods are there", m->n_all,
                     (unsigned long long)s->expected);
-    } else if (m->n == 0 && least(s) > 0) {
+    } else if (m->n == 0 && least(s, m) > 0) {
         hb_str_putf(&text, "no pod %s %s is there",
                     s->choice.group != NULL ? "of pod group" : "with",
                     s->choice.group != NULL ? s->choice.group : s->selector);
-    } else if (m->n < least(s)) {
+    } else if (m->n < least(s, m)) {
         hb_str_putf(&text, "%zu of at least %u pods are there", m->n,
-                    least(s));
+                    least(s, m));
     } else {
         hb_str_putf(&text, "%zu of %zu pods have an address", m->n_named,
                     m->n);

@@ -141,11 +141,12 @@ static void ask_pods(void *arg, const char *const *hosts, size_t n,
     }
 }
 
-/* Somebody has said that he waits, or there were pods before. Where a selector
- * alone was said it may be mistyped. */
+/* Somebody has said that he waits, or for how many, or there were pods before.
+ * Where a selector alone was said it may be mistyped. */
 static int awaits_first_pod(const struct job *j)
 {
-    return j->opt->wait_hosts_ms > 0 || j->lives->epoch > 0 ||
+    return j->opt->wait_hosts_ms > 0 || j->opt->min_hosts > 0 ||
+           j->lives->epoch > 0 ||
            (j->only_wait && j->report == NULL);
 }
 

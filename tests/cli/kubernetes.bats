@@ -63,6 +63,14 @@ END
 ran" ]
 }
 
+@test "a selector that is mistyped ends a job that could take more hosts, too" {
+    plan <<< '{"make": {"count": 3}}'
+    run in_pod "$hbrun" --np 1:4 --on-failure restart-job \
+        --pod-selector app=typo true
+    ended_with 2
+    says 'pods with app=typo: it lists no such pods'
+}
+
 @test "in a RayCluster the program runs once, on the head" {
     plan <<END
 {"pods": [{"metadata": {"name": "rc-w", "uid": "u-w", "labels": {

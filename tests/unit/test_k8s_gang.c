@@ -288,6 +288,14 @@ static void a_first_pod_that_does_not_come_is_told_of(void **state)
     assert_has(err.text, "Kubernetes: no pod with app=x is there");
 }
 
+static void needing_some_is_no_reason_to_wait_for_the_first(void **state)
+{
+    plan("{\"pods\":[],\"watches\":[[\"hold\"]]}");
+    assert_int_equal(gather((struct asked){.selector = "app=x", .wait_ms = 200,
+                                           .min = 1}), HPCBOOT_ERR_NOT_FOUND);
+    assert_has(err.text, "pods with app=x: it lists no such");
+}
+
 static void so_many_pods_are_waited_for_as_are_needed(void **state)
 {
     char *pods[] = {pod("a", APP, "", RUNS("10.0.0.5")), NULL};
@@ -540,6 +548,7 @@ int main(void)
         T(a_selection_that_is_empty_is_an_error),
         T(the_first_pod_is_waited_for_by_who_says_so),
         T(a_first_pod_that_does_not_come_is_told_of),
+        T(needing_some_is_no_reason_to_wait_for_the_first),
         T(so_many_pods_are_waited_for_as_are_needed),
         T(pods_of_a_group_are_the_hosts),
         T(a_selector_outside_of_a_cluster_is_an_error),

@@ -7,8 +7,8 @@
  * knows, as in Open MPI, so that user, port, slots and key of that source
  * hold. Where the user has named a file, a script or pods, too, every name must
  * be one of theirs. A gang that was only found (an operator's, a default
- * hostfile) is left aside when -H names something else: the user then means
- * other hosts.
+ * hostfile, a script or pods of a site's file or variable) is left aside when
+ * -H names something else: the user then means other hosts.
  *
  * Who names hosts of an operator's gang, be it by the operator's own file or
  * script, gets them as that gang's: with its key, its trust and its patience.
@@ -204,12 +204,14 @@ static void said_sources(const struct hb_gang_request *req,
                       : req->pod_group != NULL ? "--pod-group" : NULL;
 }
 
+/* Of whose hosts -H is to select, and of no others. */
 static int is_source_named(const struct hb_gang_request *req)
 {
     const char *said[N_SAID];
 
     said_sources(req, said);
-    return said[0] != NULL || said[1] != NULL || said[2] != NULL;
+    return said[0] != NULL ||
+           (!req->filters_found && (said[1] != NULL || said[2] != NULL));
 }
 
 /* Of several the strongest is believed, and the others are not even asked. */

@@ -72,6 +72,8 @@ struct hb_gang_request {
     char *const *env;         /* the launcher's environment */
     const char *root;         /* "" or a directory that stands for / in tests */
     int filter;               /* -H selects from the hosts of another source */
+    int filters_found;        /* script and pods are a file's or a variable's:
+                               * -H may also name others than theirs */
     const char *pod_selector; /* --pod-selector, "none": ask no API; or NULL */
     const char *pod_group;    /* --pod-group, may be NULL */
     int64_t wait_ms; /* for pods that have no address yet; 0: take the others */

@@ -249,9 +249,9 @@ static uint32_t default_ranks(const struct hb_scan *s)
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-static int on_command_line(const struct hb_options *o, const char *key)
+int hb_options_is_typed(const struct hb_options *o, const char *name)
 {
-    return strcmp(hb_options_origin(o, key), HB_COMMAND_LINE) == 0;
+    return strcmp(hb_options_origin(o, name), HB_COMMAND_LINE) == 0;
 }
 
 /* A source of hosts that is typed takes the place of those that a file or a
@@ -271,11 +271,11 @@ static void prefer_typed_hosts(struct hb_scan *s)
     int typed = 0;
 
     for (size_t i = 1; i < n; i++) {
-        typed |= on_command_line(o, from[i].key) &&
+        typed |= hb_options_is_typed(o, from[i].key) &&
                  !hb_streq(*from[i].field, "none");
     }
     for (size_t i = 0; i < n; i++) {
-        int said = on_command_line(o, from[i].key);
+        int said = hb_options_is_typed(o, from[i].key);
 
         if ((!typed && !(said && i == 0)) ||
             hb_streq(*from[i].field, "none")) {
@@ -292,7 +292,7 @@ static void prefer_typed_hosts(struct hb_scan *s)
 /* In a file or a variable it says how plans look, whenever one is asked for. */
 static int check_json(const struct hb_options *o, struct hpcboot_error *err)
 {
-    if (o->json && !o->dry_run && on_command_line(o, "json")) {
+    if (o->json && !o->dry_run && hb_options_is_typed(o, "json")) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--json goes with --dry-run, "
                        "whose plan it prints; of a job that runs, --events "
                        "FILE tells what happens in JSON");
@@ -310,7 +310,7 @@ static void warn_of_command(struct hb_scan *s)
     const struct hb_options *o = s->o;
 
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
-        if (on_command_line(o, told[i].key) && o->launch_with &&
+        if (hb_options_is_typed(o, told[i].key) && o->launch_with &&
             strstr(o->launch_with, "%h") &&
             !strstr(o->launch_with, told[i].place)) {
             hb_opt_warn(s, "--%s has no effect on --launch-with \"%s\", which "
@@ -325,7 +325,7 @@ static void warn_of_no_effect(struct hb_scan *s)
 {
     const struct hb_options *o = s->o;
 
-    if (o->topology && on_command_line(o, "topology") &&
+    if (o->topology && hb_options_is_typed(o, "topology") &&
         !hb_streq(o->order, "topology")) {
         hb_opt_warn(s, "--topology has no effect without --order topology");
     }

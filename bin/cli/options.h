@@ -162,6 +162,8 @@ const char *hb_options_origin(const struct hb_options *o, const char *name);
 /* Of one value of an option whose values add up. */
 const char *hb_options_origin_of(const struct hb_options *o, const char *name,
                                  const char *value);
+/* On the command line, by whichever of its names. */
+int hb_options_is_typed(const struct hb_options *o, const char *name);
 /* Puts behind an error that begins with an option's name where that option
  * came from, unless it was typed. */
 void hb_options_blame(const struct hb_options *o, struct hpcboot_error *err);

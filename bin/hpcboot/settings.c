@@ -54,6 +54,7 @@ int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
         req.discover = opt->discover_hosts;
         req.pod_selector = opt->pod_selector;
         req.pod_group = opt->pod_group;
+        req.filters_found = 1;
     }
     if (req.pod_selector == NULL && hb_streq(opt->pod_selector, "none")) {
         req.pod_selector = opt->pod_selector;

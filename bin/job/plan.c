@@ -158,8 +158,11 @@ static struct hb_gang_request request_of(const struct job *j)
         .hostfile = j->opt->hostfile,
         .discover = j->opt->discover_hosts,
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
-        .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,
-        .pod_group = j->opt->pod_group,
+        .root = "", .filter = 1,
+        .filters_found = !hb_options_is_typed(j->opt, "discover-hosts") &&
+                         !hb_options_is_typed(j->opt, "pod-selector") &&
+                         !hb_options_is_typed(j->opt, "pod-group"),
+        .pod_selector = j->opt->pod_selector, .pod_group = j->opt->pod_group,
         .min_hosts = j->opt->min_hosts > 0 ? j->opt->min_hosts
                                            : (uint32_t)job_is_elastic(j),
         .awaits_first = awaits_first_pod(j),

@@ -302,6 +302,18 @@ setup() { common_setup; }
     HPCBOOT_HOSTFILE=hosts run hb --dry-run -H b true
     ended_with 2
     says '^hbrun: error: -H: host b is not in --hostfile \(1 host in hosts\)$'
+    HPCBOOT_DISCOVER_HOSTS=./script run hb --dry-run -H n1:1 true
+    ended_with 0
+    says '^host n1: slots 1 '
+    HPCBOOT_DISCOVER_HOSTS=./script run hb --dry-run -H n9:1 true
+    ended_with 0
+    says '^host n9: slots 1 '
+    HPCBOOT_POD_SELECTOR=app=x KUBERNETES_SERVICE_HOST='' \
+        run hb --dry-run -H n9:1 true
+    ended_with 0
+    run hb --dry-run --discover-hosts ./script -H n9:1 true
+    ended_with 2
+    says 'host n9 is not in --discover-hosts'
     HPCBOOT_HOSTFILE=hosts run "$HB_BUILDDIR/hpcboot" hostfile -H b
     ended_with 2
     says 'host b is not in --hostfile'

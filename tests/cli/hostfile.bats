@@ -121,6 +121,11 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     HPCBOOT_DISCOVER_HOSTS=./script run hb --hostfile hosts --dry-run true
     ended_with 0
     says_not 'no effect'
+    HPCBOOT_DISCOVER_HOSTS=./script run hpcboot hostfile -H n2:1
+    [ "$output" = "n2 slots=1" ]
+    HPCBOOT_DISCOVER_HOSTS=./script run hpcboot hostfile -H n9:2
+    ended_with 0
+    [ "$output" = "n9 slots=2" ]
     run hpcboot hostfile --discover-hosts /bin/false -H n2
     ended_with 2
     says 'error: --discover-hosts: /bin/false failed: status 1'

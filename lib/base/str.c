@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define STR_FIRST_CAP 64u /* a short line */
 /* glibc keeps freed blocks of up to so many bytes for each thread; its calloc
@@ -396,6 +397,31 @@ const char *hb_nearest(const char *word, const char *const *candidates,
         }
     }
     return best;
+}
+
+char *hb_all_beginning(const char *word, const char *const *candidates,
+                       size_t n)
+{
+    struct hb_str list = HB_STR_INIT;
+    const char *last = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; word[0] != '\0' && i < n; i++) {
+        if (strncasecmp(candidates[i], word, strlen(word)) != 0) {
+            continue;
+        }
+        if (last != NULL) {
+            hb_str_putf(&list, "%s%s", count > 1 ? ", " : "", last);
+        }
+        last = candidates[i];
+        count++;
+    }
+    if (count < 2) {
+        hb_str_destroy(&list);
+        return NULL;
+    }
+    hb_str_putf(&list, " or %s", last);
+    return hb_str_steal(&list);
 }
 
 size_t hb_bom_len(const char *text, size_t len)

@@ -71,5 +71,9 @@ void hb_mask_controls(char *s);
  * near. */
 const char *hb_nearest(const char *word, const char *const *candidates,
                        size_t n);
+/* Those that begin with `word`, in either case, as "a, b or c", free() it;
+ * NULL: there are fewer than two. */
+char *hb_all_beginning(const char *word, const char *const *candidates,
+                       size_t n);
 
 #endif

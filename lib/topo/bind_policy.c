@@ -25,20 +25,17 @@
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *const objects[] = {
-    [HB_BIND_NONE] = "none",       [HB_BIND_HWTHREAD] = "hwthread",
-    [HB_BIND_CORE] = "core",       [HB_BIND_L1CACHE] = "l1cache",
-    [HB_BIND_L2CACHE] = "l2cache", [HB_BIND_L3CACHE] = "l3cache",
-    [HB_BIND_NUMA] = "numa",       [HB_BIND_PACKAGE] = "package",
-};
-
-/* Other launchers' names for the same. */
+/* The objects in the order of their numbers, then other launchers' names for
+ * the same. */
 static const struct {
     const char *name;
     enum hb_bind_to to;
-} aliases[] = {
-    {"socket", HB_BIND_PACKAGE},
-    {"hwthreads", HB_BIND_HWTHREAD},
+} words[] = {
+    {"none", HB_BIND_NONE},         {"hwthread", HB_BIND_HWTHREAD},
+    {"core", HB_BIND_CORE},         {"l1cache", HB_BIND_L1CACHE},
+    {"l2cache", HB_BIND_L2CACHE},   {"l3cache", HB_BIND_L3CACHE},
+    {"numa", HB_BIND_NUMA},         {"package", HB_BIND_PACKAGE},
+    {"socket", HB_BIND_PACKAGE},    {"hwthreads", HB_BIND_HWTHREAD},
     {"board", HB_BIND_NONE}, /* a whole host, as far as anyone can tell */
 };
 
@@ -52,20 +49,14 @@ static int find_object(const char *word, enum hb_bind_to *out)
 {
     enum hb_bind_to found = HB_BIND_DEFAULT;
 
-    for (size_t i = 0; i < N_OF(aliases); i++) {
-        if (strcasecmp(aliases[i].name, word) == 0) {
-            *out = aliases[i].to;
-            return 1;
-        }
-    }
-    for (size_t i = 1; i < N_OF(objects); i++) {
-        if (!begins(objects[i], word)) {
+    for (size_t i = 0; i < N_OF(words); i++) {
+        if (!begins(words[i].name, word)) {
             continue;
         }
-        if (found != HB_BIND_DEFAULT) {
+        if (found != HB_BIND_DEFAULT && found != words[i].to) {
             return 0;
         }
-        found = (enum hb_bind_to)i;
+        found = words[i].to;
     }
     *out = found != HB_BIND_DEFAULT ? found : *out;
     return found != HB_BIND_DEFAULT;
@@ -73,8 +64,21 @@ static int find_object(const char *word, enum hb_bind_to *out)
 
 static int refuse(const char *word, struct hpcboot_error *err)
 {
-    const char *near = hb_nearest(word, objects + 1, N_OF(objects) - 1);
+    const char *names[N_OF(words)], *near;
+    char *several;
+    int rc;
 
+    for (size_t i = 0; i < N_OF(words); i++) {
+        names[i] = words[i].name;
+    }
+    several = hb_all_beginning(word, names, N_OF(words));
+    if (several != NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--bind-to: \"%.40s\" may be %s",
+                     word, several);
+        free(several);
+        return rc;
+    }
+    near = hb_nearest(word, names, N_OF(words));
     if (strcasecmp(word, "cpu-list") == 0 || strcasecmp(word, "cpulist") == 0) {
         return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
                        "--bind-to %s: use --map-by pe-list=CORES, or for a "
@@ -251,7 +255,8 @@ char *hb_bind_policy_text(const struct hb_bind_policy *policy)
 {
     struct hb_str o = HB_STR_INIT;
 
-    hb_str_put(&o, policy->to == HB_BIND_DEFAULT ? "" : objects[policy->to]);
+    hb_str_put(&o, policy->to == HB_BIND_DEFAULT
+                       ? "" : words[policy->to - HB_BIND_NONE].name);
     if (policy->overload_allowed) {
         hb_str_put(&o, ":overload-allowed");
     }

@@ -49,6 +49,12 @@ static const struct word places[] = {
     {"pe-list", HB_MAP_PE_LIST},
 };
 
+/* Behind an object that ranks are numbered over. */
+static const struct word ways[] = {
+    {"span", HB_RANK_SPAN},
+    {"fill", HB_RANK_FILL},
+};
+
 static const struct word rankings[] = {
     {"slot", HB_RANK_SLOT},
     {"node", HB_RANK_NODE},
@@ -122,6 +128,7 @@ static int refuse(const char *option, const char *word,
 {
     const char *near = hb_nearest(word, names, n);
     struct hb_str list = HB_STR_INIT;
+    char *several;
     int rc;
 
     for (size_t i = 0; i < N_OF(refusals); i++) {
@@ -129,6 +136,13 @@ static int refuse(const char *option, const char *word,
             return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s %s: %s", option,
                            word, refusals[i].reason);
         }
+    }
+    several = hb_all_beginning(word, names, n);
+    if (several != NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: \"%.40s\" may be %s", option,
+                     word, several);
+        free(several);
+        return rc;
     }
     for (size_t i = 0; i < n; i++) {
         hb_str_putf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
@@ -401,9 +415,9 @@ static int rank_by_modified(const char *text, enum hb_map_by object,
                             const char *modifier, struct hb_map_policy *io,
                             struct hpcboot_error *err)
 {
-    int span = strcasecmp(modifier, "span") == 0;
+    const struct word *way = find_word(ways, N_OF(ways), modifier);
 
-    if (!span && strcasecmp(modifier, "fill") != 0) {
+    if (way == NULL) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--rank-by %.40s: expected span "
                        "or fill behind the colon", text);
     }
@@ -412,10 +426,26 @@ static int rank_by_modified(const char *text, enum hb_map_by object,
         return HPCBOOT_OK;
     }
     if (object == placed_on(io)) {
-        io->rank_by = span ? HB_RANK_SPAN : HB_RANK_FILL;
+        io->rank_by = (enum hb_rank_by)way->value;
         return HPCBOOT_OK;
     }
     return rank_by_object(text, object, io, err);
+}
+
+static int refuse_ranking(const char *word, struct hpcboot_error *err)
+{
+    const char *names[N_OF(rankings) + N_OF(places)];
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_OF(rankings); i++) {
+        names[n++] = rankings[i].name;
+    }
+    for (size_t i = 0; i < N_OF(places); i++) {
+        if (is_object(&places[i]) && places[i].value != HB_MAP_NODE) {
+            names[n++] = places[i].name;
+        }
+    }
+    return refuse("--rank-by", word, names, n, err);
 }
 
 /* One word, or an object with a modifier, as Open MPI 4 has them: the objects
@@ -425,8 +455,9 @@ int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
                      struct hpcboot_error *err)
 {
     const struct word *w = find_word(rankings, N_OF(rankings), text);
-    const char *names[N_OF(rankings)], *colon = strchr(text, ':');
+    const char *colon = strchr(text, ':');
     char *word;
+    int rc;
 
     if (w != NULL) {
         io->rank_by = (enum hb_rank_by)w->value;
@@ -434,18 +465,16 @@ int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
     }
     word = hb_xstrndup(text, strcspn(text, ":"));
     w = find_word(places, N_OF(places), word);
+    if (w == NULL) {
+        rc = refuse_ranking(word, err);
+    } else if (colon == NULL) {
+        rc = rank_by_object(text, (enum hb_map_by)w->value, io, err);
+    } else {
+        rc = rank_by_modified(text, (enum hb_map_by)w->value, colon + 1, io,
+                              err);
+    }
     free(word);
-    if (w != NULL && colon == NULL) {
-        return rank_by_object(text, (enum hb_map_by)w->value, io, err);
-    }
-    if (w != NULL) {
-        return rank_by_modified(text, (enum hb_map_by)w->value, colon + 1, io,
-                                err);
-    }
-    for (size_t i = 0; i < N_OF(rankings); i++) {
-        names[i] = rankings[i].name;
-    }
-    return refuse("--rank-by", text, names, N_OF(names), err);
+    return rc;
 }
 
 int hb_map_spans(const struct hb_map_policy *policy)

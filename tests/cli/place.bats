@@ -820,7 +820,7 @@ ranks_of() { # HOST of a plan in $output
 @test "words of a policy may be cut short, as Open MPI 5 has them" {
     hwloc_is_there
     local machine='*=synthetic:pack:2 l3:1 core:2 pu:1' word
-    for word in l3 L3cache pack; do
+    for word in l3 L3cache pack sock; do
         run plan -H a:4 -n 2 --bind-to $word:overload:if --topo-of "$machine"
         ended_with 0
         [ "$(cpus_of_ranks)" = '0-1 2-3 ' ]

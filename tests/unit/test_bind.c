@@ -308,7 +308,7 @@ static void wrong_texts_are_refused(void **state)
         {"zzzzzzzz", "expected none, hwthread, core"},
         {"cpu-list", "use --map-by pe-list=CORES"},
         {"core:list=x", "is no list of cores", "travels"},
-        {":", "is not known"}, {"l", "is not known"}, {"n", "is not known"},
+        {":", "is not known"}, {"n", "none or numa"}, {"l", "or l3cache"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -320,8 +320,9 @@ static void wrong_map_by_texts_name_the_nearest(void **state)
 {
     static const struct text_case cases[] = {
         {"corr", "did you mean \"core\""},
-        {"n", "is not known; expected one of"},
-        {"core:NO", "is not known; expected one of PE=N"},
+        {"s", "\"s\" may be slot, seq or socket"},
+        {"core:NO", "may be NOOVERSUBSCRIBE, NOLOCAL or NOINHERIT"},
+        {"core:X", "is not known; expected one of PE=N"},
         {"sockett", "did you mean \"socket\""},
         {"node:OVERSUBSRIBE", "did you mean \"OVERSUBSCRIBE\""},
         {"", "expected one of ppr:N:node, slot, node"},
@@ -399,6 +400,10 @@ static void wrong_rank_by_texts_are_refused(void **state)
 
     assert_int_equal(hb_rank_by_parse("slots", &p, &err), HPCBOOT_ERR_USAGE);
     assert_non_null(strstr(err.text, "did you mean \"slot\""));
+    assert_int_equal(hb_rank_by_parse("s", &p, &err), HPCBOOT_ERR_USAGE);
+    assert_non_null(strstr(err.text, "\"s\" may be slot, span or socket"));
+    assert_int_equal(hb_rank_by_parse("l:span", &p, &err), HPCBOOT_ERR_USAGE);
+    assert_non_null(strstr(err.text, "may be l1cache, l2cache or l3cache"));
     p.by = HB_MAP_CORE;
     assert_int_equal(hb_rank_by_parse("package", &p, &err),
                      HPCBOOT_ERR_UNSUPPORTED);
@@ -417,6 +422,8 @@ static void rank_by_an_object_may_say_how(void **state)
     } cases[] = {
         {HB_MAP_PACKAGE, "socket", HB_RANK_TURN},
         {HB_MAP_PACKAGE, "socket:span", HB_RANK_SPAN},
+        {HB_MAP_PACKAGE, "sock:sp", HB_RANK_SPAN},
+        {HB_MAP_PACKAGE, "pack:F", HB_RANK_FILL},
         {HB_MAP_PACKAGE, "package:FILL", HB_RANK_FILL},
         {HB_MAP_PACKAGE, "core:span", HB_RANK_FILL},
         {HB_MAP_NUMA, "slot:fill", HB_RANK_SLOT},
@@ -440,6 +447,7 @@ static void rank_by_an_object_may_say_how(void **state)
     }
     assert_int_equal(hb_rank_by_parse("core:all", &p, &err), HPCBOOT_ERR_USAGE);
     assert_non_null(strstr(err.text, "expected span or fill"));
+    assert_int_equal(hb_rank_by_parse("core:", &p, &err), HPCBOOT_ERR_USAGE);
     assert_int_equal(hb_rank_by_parse("cores:span", &p, &err),
                      HPCBOOT_ERR_USAGE);
 }

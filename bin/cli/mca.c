@@ -23,9 +23,11 @@ static const struct parameter {
 } parameters[] = {
 #define HB_MCA(name, key) {name, NULL, key},
 #define HB_MCA_IS(name, value, key) {name, value, key},
+#define HB_MCA_COUNT(name, key) {name, "0", NULL}, {name, NULL, key},
 #include "bin/cli/mca.def"
 #undef HB_MCA
 #undef HB_MCA_IS
+#undef HB_MCA_COUNT
 };
 #define N_PARAMETERS (sizeof parameters / sizeof parameters[0])
 
@@ -75,20 +77,27 @@ static int apply(struct hb_scan *s, const struct parameter *p,
     return rc < 0 ? rc : 1;
 }
 
-static int is_named(const struct parameter *p, const char *name,
-                    const char *value)
+/* The first that has the name and takes the value, or NULL. */
+static const struct parameter *find(const char *name, const char *value)
 {
-    return !strcmp(p->name, name) &&
-           (p->value == NULL || !strcmp(p->value, value));
+    for (size_t i = 0; i < N_PARAMETERS; i++) {
+        const struct parameter *p = &parameters[i];
+
+        if (!strcmp(p->name, name) &&
+            (p->value == NULL || !strcmp(p->value, value))) {
+            return p;
+        }
+    }
+    return NULL;
 }
 
 int hb_mca_launcher(struct hb_scan *s, const char *name, const char *value,
                     struct hpcboot_error *err)
 {
-    for (size_t i = 0; i < N_PARAMETERS; i++) {
-        if (is_named(&parameters[i], name, value)) {
-            return parameters[i].key ? apply(s, &parameters[i], value, err) : 1;
-        }
+    const struct parameter *p = find(name, value);
+
+    if (p != NULL) {
+        return p->key ? apply(s, p, value, err) : 1;
     }
     for (size_t i = 0;
          i < sizeof launcher_prefixes / sizeof launcher_prefixes[0]; i++) {
@@ -140,19 +149,18 @@ static int means_nothing(const char *key, const char *value)
 }
 
 static void take_variable(struct hb_scan *s, const char *name,
-                          const char *key, const char *only)
+                          const char *key, int is_value)
 {
     const char *value = hb_scan_getenv(s, name);
     struct hpcboot_error err = {0};
     char *origin;
 
-    if (!value || !value[0] || means_nothing(key, value) ||
-        (only != NULL && strcmp(only, value) != 0)) {
+    if (!value || !value[0] || means_nothing(key, value)) {
         return;
     }
     origin = hb_xasprintf("variable %s", name);
     s->origin = s->spelling = origin;
-    if (apply_key(s, key, value, only != NULL, &err) < 0) {
+    if (apply_key(s, key, value, is_value, &err) < 0) {
         hb_opt_warn(s, "%s; the variable is ignored", err.text);
     }
     s->origin = s->spelling = "";
@@ -164,14 +172,18 @@ void hb_foreign_variables(struct hb_scan *s)
     static const char *const prefixes[] = {"OMPI_MCA_", "PRTE_MCA_"};
 
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        take_variable(s, variables[i].name, variables[i].key, NULL);
+        take_variable(s, variables[i].name, variables[i].key, 0);
     }
     for (size_t i = 0; i < N_PARAMETERS; i++) {
-        for (size_t j = 0; parameters[i].key && j < 2; j++) {
-            char *name = hb_xasprintf("%s%s", prefixes[j],
-                                      parameters[i].name);
+        const struct parameter *p = &parameters[i];
 
-            take_variable(s, name, parameters[i].key, parameters[i].value);
+        for (size_t j = 0; p->key && j < 2; j++) {
+            char *name = hb_xasprintf("%s%s", prefixes[j], p->name);
+            const char *value = hb_scan_getenv(s, name);
+
+            if (value != NULL && find(p->name, value) == p) {
+                take_variable(s, name, p->key, p->value != NULL);
+            }
             free(name);
         }
     }

@@ -57,6 +57,23 @@ static void mca_for_the_mapping_is_understood(void **state)
     parsed_free(&p);
 }
 
+static void a_count_of_0_for_the_mapping_says_nothing(void **state)
+{
+    struct parsed p;
+    struct hb_options *o =
+        good(&p, "mpirun --mca rmaps_ppr_n_persocket 0 "
+                 "--mca rmaps_base_n_persocket 0 "
+                 "--mca rmaps_base_n_pernode 0 --mca rmaps_ppr_n_pernode 0 "
+                 "--mca rmaps_base_cpus_per_proc 0 "
+                 "--mca rmaps_base_cpus_per_rank 0 a");
+
+    assert_null(o->map_by);
+    assert_int_equal(o->per_node, 0);
+    assert_int_equal(o->cpus_per_rank, 0);
+    assert_int_equal(o->warnings.n, 0);
+    parsed_free(&p);
+}
+
 static void hydra_environment_takes_two_words(void **state)
 {
     struct parsed p;
@@ -371,6 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dialect_is_told_by_name_option_and_use),
         cmocka_unit_test(mca_for_the_mapping_is_understood),
+        cmocka_unit_test(a_count_of_0_for_the_mapping_says_nothing),
         cmocka_unit_test(hydra_environment_takes_two_words),
         cmocka_unit_test(hydra_placement),
         cmocka_unit_test(hydra_launchers),

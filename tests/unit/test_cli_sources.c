@@ -303,6 +303,9 @@ static void the_mpi_operators_variables_have_an_effect(void **state)
     set(p, "OMPI_MCA_orte_set_default_slots=3");
     set(p, "OMPI_MCA_plm_rsh_no_tree_spawn=1");
     set(p, "OMPI_MCA_rmaps=seq");
+    set(p, "OMPI_MCA_rmaps_ppr_n_persocket=0");
+    set(p, "OMPI_MCA_rmaps_base_cpus_per_rank=0");
+    set(p, "PRTE_MCA_rmaps_ppr_n_pernode=0");
     o = run(p, &out, "mpirun -n 2 a");
     assert_null(o->default_hostfile); /* read where hosts are gathered */
     assert_string_equal(o->default_slots, "3");

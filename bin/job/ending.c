@@ -496,10 +496,14 @@ static void tell_exit_codes(const struct job *j)
     }
 }
 
+/* The log of a spawned job's pod is that of the job that has asked for it, and
+ * who has asked may know what to do. */
 static void write_termination_log(const struct job *j)
 {
     struct hpcboot_error err = {0};
-    int fd = open(TERMINATION_LOG, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    int fd = j->ancestry != NULL
+                 ? -1
+                 : open(TERMINATION_LOG, O_WRONLY | O_TRUNC | O_CLOEXEC);
 
     if (fd < 0) {
         return; /* not in a pod */

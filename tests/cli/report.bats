@@ -190,7 +190,9 @@ got_events() { # NAME HOW-MANY
     says '^hbrun: first fence +2 '
 }
 
-@test "a job that cannot begin says why to the kubelet, too" {
+# in_container COMMAND...: it runs where there is a termination log, whose text
+# is printed behind its output.
+in_container() {
     need unshare
     need_root
     unshare -m true 2> /dev/null || skip 'mount namespaces cannot be made'
@@ -206,14 +208,33 @@ done
 : > dev/termination-log
 mount --rbind dev /dev
 "$@" || echo "status $?"
-"$1" --dry-run --hostfile other true || true
+echo 'the log:'
 cat /dev/termination-log
 END
-    run timeout -s KILL "$HB_LIMIT" unshare -m bash pod.sh "$hbrun" \
-        --hostfile nosuch true
+    run timeout -s KILL "$HB_LIMIT" unshare -m bash pod.sh "$@"
+}
+
+@test "a job that cannot begin says why to the kubelet, too" {
+    # shellcheck disable=SC2016
+    in_container sh -c '"$0" --hostfile nosuch true; status=$?
+        "$0" --dry-run --hostfile other true; exit $status' "$hbrun"
     ended_with 0
     says '^status 2$'
     says '^--hostfile: cannot open nosuch: No such file or directory$'
+}
+
+@test "that a spawned job cannot begin is for who has asked, not for the kubelet" {
+    need python3
+    in_container "$hbrun" -H localhost:1 -n 1 --pmi pmi1 python3 -c '
+import os, socket
+s = socket.socket(fileno=int(os.environ["PMI_FD"]))
+s.sendall(b"mcmd=spawn\nnprocs=3\nexecname=true\nendcmd\n")
+print(s.recv(1000).decode())'
+    ended_with 0
+    says 'cmd=spawn_result rc=-1'
+    says 'error: no slot is free for the ranks'
+    says_not '^status'
+    [ -z "${output##*the log:}" ]
 }
 
 @test "--metrics: read by Prometheus' parser, the figures of the job" {

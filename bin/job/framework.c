@@ -111,11 +111,6 @@ void job_framework_name(struct job *j, const char *name, const char *fmt, ...)
     j->framework->why = hb_str_steal(&why);
 }
 
-static int is_typed(const struct hb_options *o, const char *option)
-{
-    return hb_streq(hb_options_origin(o, option), HB_COMMAND_LINE);
-}
-
 /* What is typed goes before what a file or a variable says. */
 static void prefer_typed(struct hb_options *o)
 {
@@ -124,8 +119,8 @@ static void prefer_typed(struct hb_options *o)
     if (o == NULL || o->framework == NULL || o->recipe == NULL) {
         return;
     }
-    framework = is_typed(o, "framework");
-    recipe = is_typed(o, "recipe");
+    framework = hb_options_is_typed(o, "framework");
+    recipe = hb_options_is_typed(o, "recipe");
     if (framework != recipe) {
         char **weaker = framework ? &o->recipe : &o->framework;
 
@@ -442,7 +437,8 @@ int job_framework_choose(struct job *j, struct hpcboot_error *err)
         look_around(j);
     }
     if (j->framework == NULL) {
-        if (is_typed(j->opt, "role") || is_typed(j->opt, "recipe-set")) {
+        if (hb_options_is_typed(j->opt, "role") ||
+            hb_options_is_typed(j->opt, "recipe-set")) {
             return hb_fail(err, HPCBOOT_ERR_USAGE, "--role and --recipe-set "
                            "need a framework: --framework NAME");
         }

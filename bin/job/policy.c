@@ -15,11 +15,6 @@
 
 #define SEQ_FILE_MAX (64u << 20)
 
-static int is_typed(const struct hb_options *o, const char *option)
-{
-    return hb_streq(hb_options_origin(o, option), "command line");
-}
-
 /* What srun takes as the most for each host, where the tasks are counted and
  * not packed. */
 static int is_most(const struct hb_options *o, const struct hb_map_policy *p)
@@ -40,7 +35,8 @@ static int read_per_node(const struct hb_options *o, struct hb_map_policy *p,
                          struct hpcboot_error *err)
 {
     int orders = p->by <= HB_MAP_NODE;
-    int typed = is_typed(o, "npernode"), other_typed = is_typed(o, "map-by");
+    int typed = hb_options_is_typed(o, "npernode");
+    int other_typed = hb_options_is_typed(o, "map-by");
 
     if (o->per_node == 0 || (!orders && !typed) ||
         (p->by == HB_MAP_PPR_NODE && p->ppr == o->per_node)) {
@@ -69,7 +65,8 @@ static int read_per_node(const struct hb_options *o, struct hb_map_policy *p,
 static int modifier_counts(const struct hb_options *o, int has_it,
                            const char *option)
 {
-    return has_it && is_typed(o, "map-by") && !is_typed(o, option);
+    return has_it && hb_options_is_typed(o, "map-by") &&
+           !hb_options_is_typed(o, option);
 }
 
 /* A grid says itself which host a rank is on. Inside of hosts ranks are where
@@ -84,7 +81,7 @@ static int read_grid(const struct hb_options *o, struct hb_map_policy *p,
     if (rc < 0 || !other) {
         return rc;
     }
-    if (is_typed(o, "grid") && !is_typed(o, "map-by")) {
+    if (hb_options_is_typed(o, "grid") && !hb_options_is_typed(o, "map-by")) {
         p->by = HB_MAP_DEFAULT;
         return 0;
     }

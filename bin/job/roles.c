@@ -100,7 +100,7 @@ static void tell_missing(const struct job *j)
 static int is_for_others(const struct job *j)
 {
     return hb_recipe_roles(j->framework->recipe)[0] == NULL &&
-           !hb_streq(hb_options_origin(j->opt, "role"), HB_COMMAND_LINE);
+           !hb_options_is_typed(j->opt, "role");
 }
 
 int job_roles_read(struct job *j, struct hpcboot_error *err)

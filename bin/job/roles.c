@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/cli/optdef.h"
 #include "bin/job/framework.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"

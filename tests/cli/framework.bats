@@ -1033,7 +1033,8 @@ END
     crew
     # shellcheck disable=SC2016  # expanded by the rank
     "$hbrun" --recipe my.conf --grace 80 --print-exit-codes -n 1 sh -c '
-        trap "echo told >> log; sleep 7; echo saved >> log; exit 3" TERM
+        trap "trap : TERM; echo told >> log; sleep 7; echo saved >> log
+              exit 3" TERM
         echo runs > runs; while :; do sleep 0.05; done' \
         > out 2> err < /dev/null &
     job=$!

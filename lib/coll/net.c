@@ -494,6 +494,18 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
     return HPCBOOT_OK;
 }
 
+/* Fresh memory costs a fault for each of its pages. */
+static void keep_room(struct hb_net_op *n, struct hb_net_team *nt)
+{
+    size_t has = nt->room != NULL ? nt->room_size : 0;
+    if (n->room_size > has && n->room_size <= ROOM_KEPT) {
+        free(nt->room);
+        nt->room = n->room;
+        nt->room_size = n->room_size;
+        n->room = NULL;
+    }
+}
+
 void hb_net_clear(void *net)
 {
     struct hb_net_op *n = net;
@@ -509,11 +521,7 @@ void hb_net_clear(void *net)
     if (n->kept != NULL) {
         n->kept->users--;
     }
-    if (nt->room == NULL && n->room_size <= ROOM_KEPT) {
-        nt->room = n->room;
-        nt->room_size = n->room_size;
-        n->room = NULL;
-    }
+    keep_room(n, nt);
     hb_op_clear(&n->local);
     hb_sched_clear(&n->own);
     free(n->room);

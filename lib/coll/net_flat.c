@@ -229,6 +229,26 @@ static void scan_in_one_go(struct hb_sched *s, const struct hb_call *c)
     }
 }
 
+/* What comes is folded where it lies, unless this rank's own lies there. */
+static void scan_to(struct hb_sched *s, const struct hb_call *c,
+                    const struct hb_group *g, const struct hb_choice *how)
+{
+    struct hb_vector v = vector(c, RECV);
+    struct hb_at below = v.apart ? RECV : hb_sched_room(s, c->total);
+    hb_sched_scan(s, g, &v, below, HB_SCAN_AT, how);
+}
+
+/* Only who gets something and passes it on folds. */
+static void scan_below(struct hb_sched *s, const struct hb_call *c,
+                       const struct hb_group *g, const struct hb_choice *how)
+{
+    bool folds = c->rank > 0 && c->rank + 1 < g->size;
+    struct hb_at room = hb_sched_room(s, folds ? c->total : 0);
+    struct hb_vector v = folds && c->in_place ? copied(s, c, room)
+                                              : vector(c, room);
+    hb_sched_scan(s, g, &v, RECV, HB_SCAN_BELOW, how);
+}
+
 static void scan(struct hb_sched *s, const struct hb_call *c)
 {
     if (c->same_bits && !c->folds_on) {
@@ -237,13 +257,15 @@ static void scan(struct hb_sched *s, const struct hb_call *c)
     }
     struct hb_group g = everyone(c);
     struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
-    struct hb_at room = hb_sched_room(s, c->total);
-    bool inclusive = c->coll == HPCBOOT_COLL_SCAN;
     if (c->same_bits) {
         how.alg = HB_ALG_LINEAR;
     }
-    struct hb_vector v = copied(s, c, inclusive ? RECV : room);
-    hb_sched_scan(s, &g, &v, inclusive ? room : RECV, &how);
+    bool inclusive = c->coll == HPCBOOT_COLL_SCAN;
+    if (inclusive) {
+        scan_to(s, c, &g, &how);
+    } else {
+        scan_below(s, c, &g, &how);
+    }
     if (inclusive || c->rank > 0) {
         hb_sched_scale(s, c, RECV, c->total);
     }

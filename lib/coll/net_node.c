@@ -436,7 +436,7 @@ static void scan(struct nodes *n)
         for (int i = 0; i < n->l->nodes; i++) {
             n->lead[i] = n->l->ranks[n->l->first[i + 1] - 1];
         }
-        hb_sched_scan(s, &n->g, &v, below, &how);
+        hb_sched_scan(s, &n->g, &v, below, HB_SCAN_BELOW | HB_SCAN_AT, &how);
     }
     if (n->node > 0) {
         local(n, HPCBOOT_COLL_BCAST, n->count - 1, below, below, bytes);

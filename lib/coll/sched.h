@@ -330,10 +330,12 @@ void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
                              const struct hb_choice *how);
 /* A chain passes a vector on in pieces. */
 #define HB_CHAIN_SEGMENT ((size_t)64 << 10)
-/* What members below have, folded, to `below` (nothing at member 0);
- * v->at becomes the fold up to this one where `up_to` is set. */
+/* What members below have, folded, to `below` (nothing at member 0), and the
+ * fold up to this one to v->at: what is wanted of both. They may be one place
+ * where v is apart and only v->at is wanted. */
+enum { HB_SCAN_BELOW = 1, HB_SCAN_AT = 2 };
 void hb_sched_scan(struct hb_sched *s, const struct hb_group *g,
-                   const struct hb_vector *v, struct hb_at below,
+                   const struct hb_vector *v, struct hb_at below, int wants,
                    const struct hb_choice *how);
 
 /* sched_move.c; own blocks are in place */

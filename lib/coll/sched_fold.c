@@ -416,11 +416,20 @@ void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
 
 /* ---- scans ---- */
 
+/* Whether v->at is to be written at a member behind which nobody waits for it
+ * (or only those within `next`). */
+static bool folds(const struct hb_group *g, int wants, int64_t next)
+{
+    return (wants & HB_SCAN_AT) != 0 || g->me + next < g->size;
+}
+
 /* In segments down the row: one is passed on when it has been folded. */
 static void scan_chain(struct hb_sched *s, const struct hb_group *g,
-                       const struct hb_vector *v, struct hb_at below)
+                       const struct hb_vector *v, struct hb_at below,
+                       int wants)
 {
     size_t seg = segment_of(HB_CHAIN_SEGMENT, v->esize);
+    struct hb_at own = hb_vector_own(v), upto = g->me > 0 ? v->at : own;
     int first = s->count;
     for (size_t at = 0; g->me > 0 && at < v->bytes; at += seg) {
         hb_sched_recv(s, hb_member(g, g->me - 1), hb_plus(below, at),
@@ -429,54 +438,58 @@ static void scan_chain(struct hb_sched *s, const struct hb_group *g,
     int i = 0;
     for (size_t at = 0; at < v->bytes; at += seg, i++) {
         size_t len = v->bytes - at < seg ? v->bytes - at : seg;
-        if (g->me > 0) {
+        if (g->me > 0 && folds(g, wants, 1)) {
             s->after = first + i + 1;
-            hb_sched_do(s, HB_STEP_FOLD, hb_plus(below, at),
-                        hb_plus(v->at, at), len);
+            hb_sched_fold(s, HB_STEP_FOLD, hb_plus(below, at),
+                          hb_plus(own, at), hb_plus(v->at, at), len);
         }
         if (g->me + 1 < g->size) {
-            hb_sched_send(s, hb_member(g, g->me + 1), hb_plus(v->at, at),
+            hb_sched_send(s, hb_member(g, g->me + 1), hb_plus(upto, at),
                           len);
         }
     }
 }
 
-/* Rounds of doubling distance; v->at is the fold of the row that ends here,
- * `below` the same without this member. */
+/* Rounds of doubling distance. What comes in the only round of one is for
+ * `below` itself. */
 static void scan_doubling(struct hb_sched *s, const struct hb_group *g,
-                          const struct hb_vector *v, struct hb_at below)
+                          const struct hb_vector *v, struct hb_at below,
+                          int wants)
 {
-    struct hb_at in = hb_sched_room(s, v->bytes);
+    struct hb_at now = hb_vector_own(v),
+                 in = g->me > 1 ? hb_sched_room(s, v->bytes) : below;
     for (int64_t d = 1; d < g->size; d *= 2) {
         int from = (int)(g->me - d);
         if (from >= 0) {
             hb_sched_recv(s, hb_member(g, from), in, v->bytes);
         }
         if (g->me + d < g->size) {
-            hb_sched_send(s, hb_member(g, (int)(g->me + d)), v->at,
-                          v->bytes);
+            hb_sched_send(s, hb_member(g, (int)(g->me + d)), now, v->bytes);
         }
         hb_sched_wait(s);
-        if (from >= 0 && d == 1) {
-            hb_sched_copy(s, in, below, v->bytes);
-        } else if (from >= 0) {
-            hb_sched_do(s, HB_STEP_FOLD, in, below, v->bytes);
+        if (from >= 0 && (wants & HB_SCAN_BELOW) != 0) {
+            hb_sched_do(s, d == 1 ? HB_STEP_COPY : HB_STEP_FOLD, in, below,
+                        v->bytes);
         }
-        if (from >= 0) {
-            hb_sched_do(s, HB_STEP_FOLD, in, v->at, v->bytes);
+        if (from >= 0 && folds(g, wants, 2 * d)) {
+            hb_sched_fold(s, HB_STEP_FOLD, in, now, v->at, v->bytes);
+            now = v->at;
         }
     }
 }
 
 void hb_sched_scan(struct hb_sched *s, const struct hb_group *g,
-                   const struct hb_vector *v, struct hb_at below,
+                   const struct hb_vector *v, struct hb_at below, int wants,
                    const struct hb_choice *how)
 {
     hb_sched_note(s, HPCBOOT_COLL_SCAN, g->size, v->bytes, how);
     if (how->alg == HB_ALG_DOUBLING) {
-        scan_doubling(s, g, v, below);
+        scan_doubling(s, g, v, below, wants);
     } else {
-        scan_chain(s, g, v, below);
+        scan_chain(s, g, v, below, wants);
+    }
+    if (g->me == 0 && (wants & HB_SCAN_AT) != 0) {
+        hb_sched_copy(s, hb_vector_own(v), v->at, v->bytes);
     }
     hb_sched_wait(s);
 }

@@ -74,6 +74,10 @@ void sched_data_make(struct sched_data *d, const struct hb_call *c, int size,
         d->mem[i] = malloc(d->size[i] + 1);
         memset(d->mem[i], UNTOUCHED, d->size[i] + 1);
     }
+    if (c->in_place) {
+        free(d->mem[HB_MEM_SEND]);
+        d->mem[HB_MEM_SEND] = d->mem[HB_MEM_RECV];
+    }
     bool root = c->coll == HPCBOOT_COLL_BCAST && rank == c->root;
     char *from = d->mem[root ? HB_MEM_RECV : HB_MEM_SEND];
     for (size_t i = 0; i < d->size[HB_MEM_SEND] / c->esize; i++) {
@@ -84,9 +88,11 @@ void sched_data_make(struct sched_data *d, const struct hb_call *c, int size,
 
 void sched_data_free(struct sched_data *d)
 {
-    for (int i = 0; i < HB_MEMS; i++) {
-        free(d->mem[i]);
+    if (d->mem[HB_MEM_SEND] != d->mem[HB_MEM_RECV]) {
+        free(d->mem[HB_MEM_SEND]);
     }
+    free(d->mem[HB_MEM_RECV]);
+    free(d->mem[HB_MEM_ROOM]);
 }
 
 static char *place(const struct sched_data *d, struct hb_at at, size_t bytes)
@@ -197,8 +203,8 @@ static bool expected(const struct hb_call *c, int size, int r, size_t i,
         *out = folded(c, r + 1, i);
         return true;
     case HPCBOOT_COLL_EXSCAN:
-        *out = folded(c, r, i);
-        return r > 0;
+        *out = r > 0 ? folded(c, r, i) : value(r, i);
+        return r > 0 || c->in_place;
     default:
         *out = folded(c, size, i);
         return c->coll == HPCBOOT_COLL_ALLREDUCE || r == c->root;

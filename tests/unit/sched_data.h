@@ -3,7 +3,8 @@
 #ifndef SCHED_DATA_H
 #define SCHED_DATA_H
 
-/* The memory of a simulated rank, and what must be in it in the end. Elements
+/* The memory of a simulated rank, and what must be in it in the end; of calls
+ * in place, which are allreduce and scans here, one is both. Elements
  * of four bytes are added; those of eight are maps x -> a x + b, which do not
  * commute. */
 

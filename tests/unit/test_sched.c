@@ -94,6 +94,28 @@ static void each_algorithm_gives_what_the_reference_gives(void **state)
     }
 }
 
+static void vectors_that_are_in_place_give_the_same(void **state)
+{
+    static const size_t elements[] = {1, 64, 20011};
+    for (size_t i = 0; i < WAYS * 9 * 3; i++) {
+        size_t way = i % WAYS, esize = ways[way].commutes ? 4 : 8;
+        struct sched_case c = {.size = 1 + (int)(i / WAYS % 9),
+                               .per_node = 1, .wish = ways[way].wish,
+                               .model = &hb_model_ib, .bytes = true};
+        if (ways[way].coll != HPCBOOT_COLL_ALLREDUCE &&
+            ways[way].coll < HPCBOOT_COLL_SCAN) {
+            continue;
+        }
+        c.call = sched_sim_call(ways[way].coll, c.size,
+                                elements[i / WAYS / 9] * esize, esize);
+        c.call.ordered = esize == 8;
+        c.call.in_place = true;
+        if (sched_sim_run(&c, NULL) != 0) {
+            fail_msg("%s, %d ranks", ways[way].wish, c.size);
+        }
+    }
+}
+
 /* Beyond what is under way at once. */
 static void large_vectors_go_in_segments(void **state)
 {
@@ -448,6 +470,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_algorithm_gives_what_the_reference_gives),
+        cmocka_unit_test(vectors_that_are_in_place_give_the_same),
         cmocka_unit_test(large_vectors_go_in_segments),
         cmocka_unit_test(the_models_own_choice_is_right_too),
         cmocka_unit_test(halves_of_uneven_slices_have_room),

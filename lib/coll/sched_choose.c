@@ -359,7 +359,9 @@ static double chain_price(const struct priced *x)
     return path > work ? path : work;
 }
 
-/* Doubling sends more messages than a chain, many of them at a time. */
+/* Doubling sends more messages than a chain, many of them at a time: where
+ * ranks take turns on the cores, the one that is awaited has its turn behind
+ * others, while in a chain nobody else has anything to do. */
 static double scan_price(const struct priced *x, const struct hb_choice *how)
 {
     double fold = x->n * x->m->fold, far = 1, messages = 0;
@@ -370,8 +372,7 @@ static double scan_price(const struct priced *x, const struct hb_choice *how)
         messages += x->p - far;
     }
     double path = x->rounds * (x->message + 2 * fold);
-    double work = crowded_price(x, messages, x->message + 2 * fold);
-    return path > work ? path : work;
+    return path + crowded_price(x, messages, x->message + 2 * fold);
 }
 
 /* ---- what there is to choose from ---- */

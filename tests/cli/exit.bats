@@ -337,6 +337,19 @@ os.kill(pid, signal.SIGCONT)'
     lines_in told 2
 }
 
+# As a batch system warns all processes of a job.
+@test "USR1 and USR2 to the agent and those above it end nothing" {
+    # shellcheck disable=SC2016  # expanded in the rank
+    run hb -n 1 bash -c 'pid=$PPID
+        for above in agent guard keeper; do
+            kill -USR1 $pid && kill -USR2 $pid || exit
+            read -r pid < <(ps -o ppid= -p $pid)
+        done
+        echo told all'
+    ended_with 0
+    [ "$output" = 'told all' ]
+}
+
 @test "--forward-signals takes any number of names, however they are written" {
     local list=SIGUSR1,usr2,1,USR1 last i
     for i in {1..20}; do list+=,RTMIN+$i; done

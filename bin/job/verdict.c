@@ -34,10 +34,12 @@ void hb_signal_text(int signo, char *text, size_t size)
     }
 }
 
+/* The higher one is the cause of the others of its moment. */
 static int outranks(enum hb_cause_kind kind)
 {
-    return kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_ABORT ||
-           kind == HB_CAUSE_START;
+    return kind == HB_CAUSE_USER ? 2
+           : kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_ABORT ||
+             kind == HB_CAUSE_START;
 }
 
 static int has_evidence(const struct hb_cause *c)
@@ -102,7 +104,7 @@ static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
         return 0;
     }
     if (is_same_moment(v, c) && outranks(v->kind) != outranks(c->kind)) {
-        return outranks(c->kind);
+        return outranks(c->kind) > outranks(v->kind);
     }
     return v->time_ns > c->time_ns;
 }

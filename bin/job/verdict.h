@@ -10,7 +10,9 @@
  * exit status and a sentence. No I/O. The first cause wins, by the agents'
  * clocks corrected to the launcher's; what follows it is collateral. Where
  * two moments are too close to be told apart, a signal or an abort outranks
- * an exit, because exits follow from them and not the other way round. A rank
+ * an exit, because exits follow from them and not the other way round; and what
+ * hbrun itself was told outranks what became of hosts and ranks, as a batch
+ * system may tell all of them the same. A rank
  * that was killed by SIGKILL, nobody knows by whom, on a host that is lost soon
  * was killed by what took the host. */
 enum hb_cause_kind {

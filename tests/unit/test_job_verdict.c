@@ -96,6 +96,26 @@ static void an_exit_long_before_a_signal_stays_first(void **state)
     assert_int_equal(v.status, 1);
 }
 
+static void what_hbrun_was_told_outranks_what_others_were(void **state)
+{
+    static const enum hb_cause_kind others[] = {HB_CAUSE_HOST, HB_CAUSE_EXIT,
+                                                HB_CAUSE_SIGNAL};
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct hb_cause other = cause(others[i], SECOND, SIGTERM);
+        struct hb_cause user = cause(HB_CAUSE_USER, SECOND + 5 * MS, SIGTERM);
+        struct hb_cause late = cause(HB_CAUSE_USER, SECOND + 50 * MS, SIGINT);
+        struct hb_verdict v = {0};
+
+        hb_verdict_add(&v, &other);
+        assert_int_equal(hb_verdict_add(&v, &late), 0);
+        assert_int_equal(hb_verdict_add(&v, &user), 1);
+        assert_int_equal(hb_verdict_add(&v, &other), 0);
+        assert_int_equal(v.kind, HB_CAUSE_USER);
+        assert_int_equal(v.status, 128 + SIGTERM);
+    }
+}
+
 static void statuses_are_the_documented_ones(void **state)
 {
     static const struct {
@@ -248,6 +268,7 @@ int main(void)
         cmocka_unit_test(an_abort_that_follows_a_loss_is_not_its_cause),
         cmocka_unit_test(a_kill_of_the_same_moment_explains_an_exit),
         cmocka_unit_test(an_exit_long_before_a_signal_stays_first),
+        cmocka_unit_test(what_hbrun_was_told_outranks_what_others_were),
         cmocka_unit_test(statuses_are_the_documented_ones),
         cmocka_unit_test(the_sentence_names_rank_host_signal_and_evidence),
         cmocka_unit_test(an_abort_carries_its_own_words),

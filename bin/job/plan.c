@@ -396,25 +396,42 @@ static int is_guess(const struct job *j)
            (!c->certain || (!c->links_mpi && c->flavour > HB_MPI_NONE));
 }
 
+static void take_pmi1_instead(struct job *j, const char *because)
+{
+    char was[sizeof j->family.why];
+
+    memcpy(was, j->family.why, sizeof was);
+    snprintf(j->family.why, sizeof j->family.why, "%s, else: %.*s", because,
+             (int)sizeof j->family.why - 64, was);
+    j->family.family = HB_PM_PMI1;
+    j->family.certain = 0;
+}
+
+/* Who types as for Hydra has an MPI of its family, or a script that looks for
+ * the variables that it sets. */
+static int is_for_hydra(const struct job *j)
+{
+    return j->opt->dialect == HB_DIALECT_HYDRA && j->opt->pmi == NULL &&
+           !j->family.certain && j->family.flavour == HB_MPI_UNKNOWN &&
+           j->family.family == HB_PM_PMIX;
+}
+
 /* A guess that cannot be served must not keep a program from running that may
  * need no server at all. */
 void job_settle_family(struct job *j)
 {
     const struct hb_pm_ops *ops;
     struct hpcboot_error err;
-    char was[sizeof j->family.why];
 
+    if (is_for_hydra(j)) {
+        take_pmi1_instead(j, "pmi1, as the dialect is Hydra's");
+    }
     if (!is_guess(j) || hb_pm_ops_get(j->family.family, &ops, &err) == 0) {
         return;
     }
     hb_log(HB_WARN, "%s; the family is not certain: %s is used instead",
            err.text, hb_pm_family_name(HB_PM_PMI1));
-    memcpy(was, j->family.why, sizeof was);
-    snprintf(j->family.why, sizeof j->family.why,
-             "pmix cannot be served, else: %.*s",
-             (int)sizeof j->family.why - 64, was);
-    j->family.family = HB_PM_PMI1;
-    j->family.certain = 0;
+    take_pmi1_instead(j, "pmix cannot be served");
 }
 
 /* Is the variable set where hbrun runs, or by a rule of any program? */

@@ -136,6 +136,21 @@ END
     says "default rule: pmix, .*on the loader's path: $PWD/lib/libmpi.so.40"
 }
 
+@test "typed as for Hydra, a script that may start anything has PMI-1" {
+    # shellcheck disable=SC2016  # expanded by the ranks
+    printf '#!/bin/sh\necho "rank $PMI_RANK of $PMI_SIZE"\n' > script
+    chmod +x script
+    touch libmpi.so.40 # what makes the default rule choose PMIx
+    export LD_LIBRARY_PATH=$PWD
+    run hb -genv A 1 -n 2 ./script
+    ended_with 0
+    says '^rank 1 of 2$'
+    run hb --dry-run -genv A 1 -n 2 ./script
+    says "management: pmi1 .not certain.: pmi1, as the dialect is Hydra's, else: "
+    run hb --dry-run -genv A 1 --pmi pmix -n 2 ./script
+    says 'management: pmix: --pmi'
+}
+
 # as_mpich DIR: DIR/prog links a library in DIR/lib that links MPICH's.
 as_mpich() {
     mkdir -p "$1/lib"

@@ -517,6 +517,17 @@ static void expect_contact(struct agent *a)
     }
 }
 
+/* What this host's container was started with. A server lets nobody read its
+ * memory, and so not what is in it of that; its agents have inherited it. */
+static void read_container_env(const struct agent *a, struct hb_strv *out)
+{
+    if (a->served) {
+        hb_strv_extend(out, environ);
+    } else {
+        (void)hb_env_read_pid1(out, NULL);
+    }
+}
+
 int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
 {
     struct hb_strv pid1 = HB_STRV_INIT;
@@ -530,7 +541,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     make_ranks(a);
     starts = hb_xcalloc(n_apps, sizeof *starts);
     if ((a->job.flags & HB_JOB_USE_PID1_ENV) && !a->is_local) {
-        (void)hb_env_read_pid1(&pid1, NULL);
+        read_container_env(a, &pid1);
     }
     rc = prepare_host(a, err);
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {

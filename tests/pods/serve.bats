@@ -248,6 +248,19 @@ is_idle() {
     ended_with 0
 }
 
+# As in a pod, where root may not look into processes that forbid it, either.
+@test "ranks have what the server's container was started with" {
+    printf '%s\n' '#!/bin/sh' "exec env POD_OWN='of the pod' setpriv \\" \
+        "--bounding-set=-all --inh-caps=-all $hpcbootd \"\$@\"" > "$F/server"
+    chmod +x "$F/server"
+    hpcbootd=$F/server serve_more 1 --port 2001
+    run pod_hb --port 2001 -H pod-1 sh -c 'echo "rank $POD_OWN"'
+    ended_with 0
+    says '^rank of the pod$'
+    run pod_hb --port 2001 -H pod-1 -x POD_OWN=mine sh -c 'echo "rank $POD_OWN"'
+    says '^rank mine$'
+}
+
 @test "a launcher finds the gang's key where a server does, without HOME or name" {
     pod 0 bash -c 'mount -t tmpfs none /home && cd /home && mkdir -p mpiuser/.ssh/..1 &&
         cd mpiuser/.ssh && cp /root/.ssh/id_ed25519 ..1/ssh-privatekey &&

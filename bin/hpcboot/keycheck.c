@@ -56,9 +56,10 @@ static char *dir_of(const char *path)
         : hb_xstrndup(path, (size_t)(slash - path));
 }
 
-/* A Secret's volume is a tmpfs; by subPath a directory of it is mounted, not
- * the whole. `line` is one of /proc/self/mountinfo and is cut up. */
-static int is_part_of_tmpfs(char *line, const char *dir)
+/* A Secret's volume is a tmpfs; by subPath a directory or a file of it is
+ * mounted, not the whole. `line` is one of /proc/self/mountinfo and is cut up.
+ */
+static int is_part_of_tmpfs(char *line, const char *path)
 {
     char *type = strstr(line, " - "), *save = NULL;
     char *field[5]; /* id, parent, device, what is mounted, where */
@@ -67,13 +68,13 @@ static int is_part_of_tmpfs(char *line, const char *dir)
         field[i] = strtok_r(i == 0 ? line : NULL, " ", &save);
     }
     return type != NULL && hb_starts_with(type + 3, "tmpfs ") &&
-           field[4] != NULL && hb_streq(field[4], dir) &&
+           field[4] != NULL && hb_streq(field[4], path) &&
            !hb_streq(field[3], "/");
 }
 
-static int is_subpath(const char *dir)
+static int is_subpath(const char *path)
 {
-    char *text = NULL, *real = realpath(dir, NULL), *save = NULL;
+    char *text = NULL, *real = realpath(path, NULL), *save = NULL;
     size_t len = 0;
     int yes = 0;
 
@@ -89,16 +90,23 @@ static int is_subpath(const char *dir)
     return yes;
 }
 
+static void check_subpath(const char *path)
+{
+    if (is_subpath(path)) {
+        tell("warning", "%s is mounted by subPath: it keeps the key it had "
+             "when the container began, and a regenerated Secret (a restarted "
+             "Volcano job) leaves old and new pods with different keys; mount "
+             "the whole volume, or bring keys of your own", path);
+    }
+}
+
 static void check_place(const char *dir)
 {
     if (hb_is_mount_of_secret(dir)) {
         tell("note", "%s is a mounted volume; a Secret that changes is seen "
              "here within minutes, unless it is immutable", dir);
-    } else if (is_subpath(dir)) {
-        tell("warning", "%s is mounted by subPath: it keeps the key it had "
-             "when the container began, and a regenerated Secret (a restarted "
-             "Volcano job) leaves old and new pods with different keys; mount "
-             "the whole volume, or bring keys of your own", dir);
+    } else {
+        check_subpath(dir);
     }
 }
 
@@ -307,6 +315,7 @@ static int check_key(const char *path)
     char *pem = NULL, *public = NULL;
     int before = n_errors;
 
+    check_subpath(path);
     check_mode(path);
     if (n_errors > before) {
         return 0;

@@ -380,6 +380,13 @@ END
     [[ $output != *denied* ]] || skip 'nothing can be mounted here'
     ended_with 0
     says '^warning: sub is mounted by subPath'
+    # So is the file alone, in a folder of the image's.
+    run unshare --mount bash -c 'mount -t tmpfs secret s && cp k s/key &&
+        : > sub/id_rsa && mount --bind s/key sub/id_rsa &&
+        "$0" keys --key sub' "$HB_BUILDDIR/hpcboot"
+    ended_with 0
+    says '^warning: sub/id_rsa is mounted by subPath'
+    [ "$(grep -c subPath <<< "$output")" -eq 1 ]
     # A file system of its own, and a folder of the host, are no Secret.
     run unshare --mount bash -c 'mount -t tmpfs other sub && cp k sub/id_rsa &&
         "$0" keys --key sub' "$HB_BUILDDIR/hpcboot"

@@ -354,6 +354,7 @@ int job_metrics_open(struct job *j, struct hpcboot_error *err)
     take_life(j);
     rc = write_all(j, j->phase, err);
     if (is_first && rc == HPCBOOT_ERR_USAGE) {
+        j->metrics->ill = 1; /* the caller says so */
         return rc;
     }
     note_outcome(j->metrics, rc, err);

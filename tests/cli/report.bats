@@ -282,6 +282,7 @@ m.prom' ]
     run hb --metrics /proc/nosuch/m touch started
     ended_with 2
     says '--metrics /proc/nosuch/m'
+    [ "${#lines[@]}" -eq 1 ]
     [ ! -e started ]
 }
 

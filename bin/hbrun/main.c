@@ -14,6 +14,7 @@
 #include "bin/cli/options.h"
 #include "bin/job/job.h"
 #include "bin/job/verdict.h"
+#include "bin/proc/termlog.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
     hb_logsink_open("hbrun", HB_INFO);
     if (hb_options_parse(&opt, argc, argv, &source, &err) < 0) {
         hb_log(HB_ERROR, "%s", err.text);
+        hb_termlog_write(err.text);
         return HB_EXIT_USAGE;
     }
     hb_logsink_open("hbrun", level_of(opt));

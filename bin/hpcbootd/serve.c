@@ -24,6 +24,7 @@
 #include "bin/boot/serve.h"
 #include "bin/hpcbootd/serve.h"
 #include "bin/proc/guard.h"
+#include "bin/proc/termlog.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/module_load.h"
@@ -151,6 +152,15 @@ static const struct {
 };
 #define N_OPTIONS (sizeof options / sizeof *options)
 
+/* Takes text. */
+static int refuse(char *text, const char *usage)
+{
+    fprintf(stderr, "hpcbootd: serve: %s\n%s", text, usage);
+    hb_termlog_write(text);
+    free(text);
+    return EXIT_USAGE;
+}
+
 static int no_option(const char *word)
 {
     const char *names[N_OPTIONS], *near;
@@ -161,18 +171,19 @@ static int no_option(const char *word)
     }
     near = hb_nearest(name, names, N_OPTIONS);
     free(name);
-    fprintf(stderr, "hpcbootd: serve: unknown option %s%s%s%s\n%s", word,
-            near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-            near != NULL ? "?" : "", usage_text);
-    return EXIT_USAGE;
+    return refuse(hb_xasprintf("unknown option %s%s%s%s", word,
+                               near != NULL ? "; did you mean " : "",
+                               near != NULL ? near : "",
+                               near != NULL ? "?" : ""), usage_text);
 }
 
 static int wrong_value(size_t k, const char *value)
 {
-    fprintf(stderr, "hpcbootd: serve: %s: needs %s", options[k].name,
-            options[k].value);
-    fprintf(stderr, value != NULL ? ", not \"%s\"\n" : "\n", value);
-    return EXIT_USAGE;
+    return refuse(value != NULL
+                      ? hb_xasprintf("%s: needs %s, not \"%s\"",
+                                     options[k].name, options[k].value, value)
+                      : hb_xasprintf("%s: needs %s", options[k].name,
+                                     options[k].value), "");
 }
 
 /* The option that a word names, alone or in front of its value; N_OPTIONS:
@@ -382,6 +393,7 @@ int serve_main(int argc, char **argv)
                        : hb_fail(&err, HPCBOOT_ERR_SYSTEM, "no event loop");
     if (rc < 0) {
         hb_log(HB_ERROR, "%s", err.text);
+        hb_termlog_write(err.text);
         s.exit_status = rc == HPCBOOT_ERR_USAGE
             || hb_status_damage(rc) == HB_DAMAGE_USAGE ? EXIT_USAGE
                                                        : EXIT_SYSTEM;

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,8 +20,8 @@
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
+#include "bin/proc/termlog.h"
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -36,7 +35,6 @@
 #define UNCONFIRMED_NAMED 8 /* hosts, in one line */
 #define TIMEOUT_TEXT_MAX 80
 #define FAILURES_TOLD 16    /* of ranks that others outlive, a line each */
-#define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */
 
 static void over(struct job *j)
 {
@@ -496,25 +494,6 @@ static void tell_exit_codes(const struct job *j)
     }
 }
 
-/* The log of a spawned job's pod is that of the job that has asked for it, and
- * who has asked may know what to do. */
-static void write_termination_log(const struct job *j)
-{
-    struct hpcboot_error err = {0};
-    int fd = j->ancestry != NULL
-                 ? -1
-                 : open(TERMINATION_LOG, O_WRONLY | O_TRUNC | O_CLOEXEC);
-
-    if (fd < 0) {
-        return; /* not in a pod */
-    }
-    if (hb_fd_write_all(fd, j->verdict.text, strlen(j->verdict.text),
-                        &err) < 0) {
-        hb_log(HB_DEBUG, "%s: %s", TERMINATION_LOG, err.text);
-    }
-    hb_fd_close(&fd);
-}
-
 static void add_restarts(struct job *j)
 {
     size_t len = strlen(j->verdict.text);
@@ -552,6 +531,8 @@ static void tell_lost_output(const struct job *j)
     }
 }
 
+/* The log of a spawned job's pod is that of the job that has asked for it, and
+ * who has asked may know what to do. */
 static void speak_verdict(struct job *j)
 {
     if (j->verdict.kind == HB_CAUSE_NONE || job_ancestry_speaks(j)) {
@@ -559,7 +540,9 @@ static void speak_verdict(struct job *j)
     }
     add_restarts(j);
     hb_log(HB_ERROR, "%s", j->verdict.text);
-    write_termination_log(j);
+    if (j->ancestry == NULL) {
+        hb_termlog_write(j->verdict.text);
+    }
 }
 
 void job_final_words(struct job *j)

@@ -19,7 +19,8 @@ libhbbin_a_SOURCES += \
     %D%/segments.c %D%/segments.h \
     %D%/stage.c %D%/stage.h \
     %D%/stale.c %D%/stale.h \
-    %D%/sweep.c
+    %D%/sweep.c \
+    %D%/termlog.c %D%/termlog.h
 
 proc_fuzz = \
     tests/fuzz/fuzz_cgroup \

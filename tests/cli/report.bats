@@ -223,6 +223,21 @@ END
     says '^--hostfile: cannot open nosuch: No such file or directory$'
 }
 
+@test "a line that is wrong says why to the kubelet, too" {
+    in_container "$hbrun" --timeout x true
+    says '^status 2$'
+    [[ ${output##*the log:} == *'--timeout: needs a time'*'not "x"' ]]
+    rmdir dev
+    in_container "$HB_BUILDDIR/hpcbootd" serve --prot 22
+    says '^status 2$'
+    [[ ${output##*the log:} == *'unknown option --prot; did you mean --port?' ]]
+    rmdir dev
+    need_module ssh libssh
+    in_container "$HB_BUILDDIR/hpcbootd" serve --key nosuch
+    says '^status 2$'
+    [[ ${output##*the log:} == *'--key: cannot read the key nosuch: '* ]]
+}
+
 @test "that a spawned job cannot begin is for who has asked, not for the kubelet" {
     need python3
     in_container "$hbrun" -H localhost:1 -n 1 --pmi pmi1 python3 -c '

@@ -26,6 +26,7 @@
 
 #include "bin/job/job_impl.h"
 #include "bin/job/lookout.h"
+#include "bin/proc/first.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -217,6 +218,7 @@ int job_lookout_look(struct job_lookout *l)
         end_child(l);
         return -1;
     }
+    hb_first_own(l->child);
     l->readable = event_new(l->job->base, l->fd, EV_READ | EV_PERSIST, on_said,
                             l);
     event_add(l->readable, NULL);

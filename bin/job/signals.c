@@ -28,6 +28,7 @@
 #include "bin/cli/logsink.h"
 #include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
+#include "bin/proc/first.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
@@ -428,6 +429,11 @@ static int watch_passed(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+static void on_child_end(evutil_socket_t signo, short what, void *arg)
+{
+    hb_first_reap();
+}
+
 int job_signals_open(struct job *j, struct hpcboot_error *err)
 {
     sigset_t heard;
@@ -440,6 +446,9 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
         if (sigismember(&heard, s) == 1 && !is_passed_instead(j, s)) {
             (void)watch_signal(j, s, on_end_signal);
         }
+    }
+    if (hb_is_first()) {
+        (void)watch_signal(j, SIGCHLD, on_child_end);
     }
     return watch_passed(j, err);
 }

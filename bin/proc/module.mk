@@ -8,6 +8,7 @@ libhbbin_a_SOURCES += \
     %D%/env_read.c \
     %D%/explain.c \
     %D%/filters.c %D%/filters.h \
+    %D%/first.c %D%/first.h \
     %D%/former.c %D%/former.h \
     %D%/guard.c %D%/guard.h \
     %D%/known.c %D%/known.h \

@@ -38,6 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bin/proc/first.h"
 #include "bin/proc/search.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -488,6 +489,7 @@ int hb_proc_spawn(const struct hb_proc_spec *spec, pid_t *pid_out,
         rc = HPCBOOT_ERR_SPAWN;
         goto out;
     }
+    hb_first_own(pid);
     *pid_out = pid;
     *error_fd_out = fds[0];
     fds[0] = -1;

@@ -404,6 +404,32 @@ END
     nothing_left
 }
 
+# As in a launcher's container, whose first process gets who loses its parent.
+@test "as the first process hbrun reaps whom it has not started" {
+    unshare -pf --mount-proc true 2> /dev/null ||
+        skip 'process namespaces cannot be made'
+    cat > way <<'END'
+#!/bin/sh
+(sh -c 'echo $$ > stray' &)
+shift
+exec "$@"
+END
+    chmod +x way
+    # shellcheck disable=SC2016  # for the rank
+    timeout -s KILL "$HB_LIMIT" unshare -pf --kill-child --mount-proc \
+        "$hbrun" --launch-with "$PWD/way %h" -H node -n 1 \
+        sh -c 'until [ -e enough ]; do sleep 0.02; done; exit 3' 2> err 3>&- &
+    launcher=$!
+    wait_until test -s stray
+    first() { pgrep -P "$(pgrep -P $launcher)"; }
+    no_zombies() { [ -z "$(pgrep -r Z -P "$(first)")" ]; }
+    wait_until no_zombies
+    touch enough
+    ends $launcher
+    ended_with 3 # its own it sees end as ever
+    says 'rank 0 on .* exited with status 3'
+}
+
 # A rank starts hbrun; its job has a folder, and is told of nothing.
 start_inner() { # COMMAND that the rank goes on with
     rm -f inner outer

@@ -272,7 +272,7 @@ void job_event_run(struct job *j)
         hb_json_int(js, "ranks", j->map->n_ranks);
         hb_json_int(js, "nodes", j->map->n_nodes);
         hb_json_str(js, "pmi", hb_pm_family_name(j->family.family));
-        hb_json_int(js, "tree_depth", hb_grow_depth(j->grow));
+        hb_json_int(js, "tree_depth", j->depth_at_start);
         job_event_end(j);
     }
 }

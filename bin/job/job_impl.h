@@ -297,7 +297,7 @@ struct job {
     struct hb_doctor_report *report; /* of a doctor, or NULL */
     struct job_events *events;
     struct job_metrics *metrics;
-    unsigned n_probes, n_suspected;
+    unsigned n_probes, n_suspected, depth_at_start;
     uint64_t tries;           /* to start an agent, of all hosts */
     uint64_t output_bytes[2]; /* of stdout and stderr */
     struct hpcboot_error output_lost; /* why, the first time */

@@ -100,6 +100,7 @@ static void put_hosts(const struct job *j, struct hb_str *o)
         [HOST_DONE] = "done", [HOST_LOST] = "lost",
     };
     unsigned n[sizeof states / sizeof *states] = {0};
+    unsigned depth = j->grow != NULL ? hb_grow_depth(j->grow) : 0;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
         enum host_state s = j->hosts[i].state;
@@ -119,8 +120,9 @@ static void put_hosts(const struct job *j, struct hb_str *o)
                 j->tries);
     family(o, "hpcboot_tree_depth", "gauge",
            "Logins from hbrun to the farthest host.");
+    /* Hosts that have left, as all have in the end, are none of it. */
     hb_str_putf(o, "hpcboot_tree_depth %u\n",
-                j->grow != NULL ? hb_grow_depth(j->grow) : 0);
+                depth > j->depth_at_start ? depth : j->depth_at_start);
 }
 
 static void put_ranks(const struct job *j, struct hb_str *o)

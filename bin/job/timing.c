@@ -161,6 +161,7 @@ void job_timed_orders(struct job *j)
 
         t->spawned_ns = t->fence_ns = t->output_ns = 0;
     }
+    j->depth_at_start = hb_grow_depth(j->grow);
     job_event_run(j);
 }
 

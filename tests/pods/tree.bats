@@ -76,13 +76,15 @@ agent_in() {
 }
 
 @test "every host runs its rank, and most were started by another host" {
-    in_a_tree events pod_hb --tree-width 2 --events events --label \
-        -H "$workers" hostname
+    in_a_tree events pod_hb --tree-width 2 --events events --metrics m.prom \
+        --label -H "$workers" hostname
     ended_with 0
     for i in 1 2 3 4 5 6 7 8 9; do
         says "^\[$((i - 1))\] ?pod-$i\$"
     done
     [ "$(others_have_started events)" -ge 3 ]
+    # When all have left, too.
+    grep -qx 'hpcboot_tree_depth [2-9]' "$BATS_FILE_TMPDIR/m.prom"
     all_clean
 }
 

@@ -30,6 +30,7 @@ struct job_metrics {
     struct event *timer; /* of the present life's loop; or NULL */
     char *path, *fresh; /* the file, and the next one beside it */
     struct hb_str life; /* what was written last of its hosts and ranks */
+    uint64_t tries, output_bytes[2]; /* as of struct job, of former lives */
     int ill;            /* it cannot be written, which was said */
 };
 
@@ -117,7 +118,7 @@ static void put_hosts(const struct job *j, struct hb_str *o)
     family(o, "hpcboot_host_start_attempts_total", "counter",
            "How often an agent was to be started, on all hosts.");
     hb_str_putf(o, "hpcboot_host_start_attempts_total %" PRIu64 "\n",
-                j->tries);
+                j->metrics->tries + j->tries);
     family(o, "hpcboot_tree_depth", "gauge",
            "Logins from hbrun to the farthest host.");
     /* Hosts that have left, as all have in the end, are none of it. */
@@ -144,7 +145,8 @@ static void put_ranks(const struct job *j, struct hb_str *o)
            "Output of ranks that has come to hbrun.");
     hb_str_putf(o, "hpcboot_output_bytes_total{stream=\"stdout\"} %" PRIu64
                 "\nhpcboot_output_bytes_total{stream=\"stderr\"} %" PRIu64
-                "\n", j->output_bytes[0], j->output_bytes[1]);
+                "\n", j->metrics->output_bytes[0] + j->output_bytes[0],
+                j->metrics->output_bytes[1] + j->output_bytes[1]);
 }
 
 static void put_label_of_phase(struct hb_str *o, enum hb_phase phase)
@@ -363,11 +365,21 @@ int job_metrics_open(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+/* Counters do not go back. */
 void job_metrics_leave(struct job *j)
 {
-    if (j->metrics != NULL && j->metrics->timer != NULL) {
-        event_free(j->metrics->timer);
-        j->metrics->timer = NULL;
+    struct job_metrics *m = j->metrics;
+
+    if (m == NULL) {
+        return;
+    }
+    m->tries += j->tries;
+    for (int i = 0; i < 2; i++) {
+        m->output_bytes[i] += j->output_bytes[i];
+    }
+    if (m->timer != NULL) {
+        event_free(m->timer);
+        m->timer = NULL;
     }
 }
 

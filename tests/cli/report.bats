@@ -268,6 +268,18 @@ print(s.recv(1000).decode())'
 m.prom' ]
 }
 
+@test "--metrics: counters go on from one life to the next" {
+    need_parser
+    # shellcheck disable=SC2016  # for the ranks
+    run hb "${two[@]}" --metrics m.prom --pmi none --on-failure restart-job \
+        --max-restarts 1 --restart-delay 10ms --grace 0 \
+        sh -c '[ $HPCBOOT_RANK = 0 ] || exec sleep 1000; echo four; exit 3'
+    ended_with 3
+    output=$(metrics m.prom)
+    says '^hpcboot_host_start_attempts_total\{\} 4$'
+    says '^hpcboot_output_bytes_total\{stream=stdout\} 10$'
+}
+
 @test "--metrics: a reader never sees a part of the file" {
     need_parser
     mkfifo go

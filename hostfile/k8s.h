@@ -91,6 +91,7 @@ struct hb_k8s_pod {
     char *owner_kind, *owner_name, *owner_uid;    /* its controller; or NULL */
     char *marks[HB_K8S_N_MARKS];                  /* or NULL */
     char *created;           /* "2026-01-01T00:00:00Z", or NULL */
+    char *ended;             /* the last of its containers that has; or NULL */
     int leaving;             /* being deleted */
     int gone;                /* no longer there */
     enum hb_k8s_state state;

@@ -246,9 +246,10 @@ static size_t collect(const struct hb_k8s_pods *pods,
     return n;
 }
 
-/* Keeps the pods that are there. Adds to `lost` those that are lost and that no
- * other pod has replaced. */
-static size_t sift(struct entry *entries, size_t n, struct hb_str *lost)
+/* Keeps the pods that are there; the others, but for those that another pod has
+ * replaced, go to `lost`, which has room for all. */
+static size_t sift(struct entry *entries, size_t n, struct entry *lost,
+                   size_t *n_lost_out)
 {
     const struct entry *before = NULL;
     size_t kept = 0;
@@ -259,14 +260,48 @@ static size_t sift(struct entry *entries, size_t n, struct hb_str *lost)
             continue;
         }
         if (is_lost(e.pod)) {
-            hb_str_putf(lost, "%s%s: %s", lost->len > 0 ? "; " : "",
-                        e.pod->name, e.pod->why != NULL ? e.pod->why : "");
+            lost[(*n_lost_out)++] = e;
         } else {
             entries[kept] = e;
             before = &entries[kept++];
         }
     }
     return kept;
+}
+
+/* 1 when a pod of another part had done its work before any of these was made,
+ * as one that fetches data for them. */
+static int has_prepared(const struct entry *e, const struct entry *entries,
+                        size_t n)
+{
+    const char *ended = e->pod->state == HB_K8S_ENDED ? e->pod->ended : NULL;
+    size_t i = 0;
+
+    while (ended != NULL && i < n && strcmp(e->part, entries[i].part) != 0 &&
+           entries[i].pod->created != NULL &&
+           strcmp(ended, entries[i].pod->created) <= 0) {
+        i++;
+    }
+    return n > 0 && i == n;
+}
+
+/* Says which are lost. Returns how many of them have prepared something. */
+static size_t tell_lost(const struct entry *lost, size_t n_lost,
+                        const struct entry *entries, size_t n,
+                        struct hb_str *out)
+{
+    size_t prepared = 0;
+
+    for (size_t i = 0; i < n_lost; i++) {
+        const struct hb_k8s_pod *pod = lost[i].pod;
+        if (has_prepared(&lost[i], entries, n)) {
+            prepared++;
+        } else {
+            hb_str_putf(out, "%s%s: %s", out->len > 0 ? "; " : "", pod->name,
+                        pod->why != NULL ? pod->why : "");
+        }
+    }
+    return prepared;
 }
 
 /* The parts as tasks, so that one rule chooses among both. */
@@ -307,14 +342,16 @@ int hb_k8s_choose(const struct hb_k8s_pods *pods,
                   struct hpcboot_error *err)
 {
     struct entry *entries = hb_xcalloc(pods->n + 1, sizeof(*entries));
+    struct entry *lost = hb_xcalloc(pods->n + 1, sizeof(*lost));
     struct hb_vc_job job = {0};
-    size_t n, task = 0;
+    size_t n, n_lost = 0, task = 0;
     int rc;
 
     memset(out, 0, sizeof(*out));
-    n = sift(entries, collect(pods, c, entries), &out->lost);
-    rc = choose_parts(entries, n, c, &job, &out->why, err);
+    n = sift(entries, collect(pods, c, entries), lost, &n_lost);
     out->n_all = n;
+    out->n_prepared = tell_lost(lost, n_lost, entries, n, &out->lost);
+    rc = choose_parts(entries, n, c, &job, &out->why, err);
     out->v = hb_xcalloc(n + 1, sizeof(*out->v));
     out->names = hb_xcalloc(n + 1, sizeof(*out->names));
     for (size_t i = 0; rc >= 0 && i < n; i++) {
@@ -330,6 +367,7 @@ int hb_k8s_choose(const struct hb_k8s_pods *pods,
         free(job.tasks[i].name);
     }
     free(job.tasks);
+    free(lost);
     free(entries);
     if (rc < 0) {
         hb_k8s_members_destroy(out);

@@ -44,6 +44,7 @@ struct hb_k8s_members {
     char **names;                /* [n] how each is reached; NULL: not yet */
     size_t n, n_named;
     size_t n_all;                /* members of all parts that are there */
+    size_t n_prepared;           /* and that had ended before others began */
     const char *why;             /* which parts were taken; static */
     struct hb_str lost;          /* members that will not come, and why */
 };

@@ -261,6 +261,22 @@ static void read_containers(const json_t *status, const json_t *spec,
     }
 }
 
+/* When the last container ended of those that have, or NULL. Borrowed. */
+static const char *last_end(const json_t *status)
+{
+    const json_t *list = json_object_get(status, "containerStatuses"), *one;
+    const char *last = NULL;
+    size_t i;
+
+    json_array_foreach(list, i, one) {
+        const char *at = text_at(
+            json_object_get(json_object_get(one, "state"), "terminated"),
+            "finishedAt");
+        last = at != NULL && (last == NULL || strcmp(at, last) > 0) ? at : last;
+    }
+    return last;
+}
+
 /* The texts of `from` that are shown, as copies in `to`. */
 static void judge(const struct hb_k8s_facts *from, struct hb_k8s_pod *out)
 {
@@ -306,6 +322,7 @@ static int read_pod(const json_t *top, struct hb_k8s_pod *out,
     out->subdomain = host_at(spec, "subdomain");
     out->node = shown(text_at(spec, "nodeName"));
     read_addresses(status, out);
+    out->ended = shown(last_end(status));
     facts.phase = text_at(status, "phase");
     facts.reason = text_at(status, "reason");
     facts.message = text_at(status, "message");

@@ -48,6 +48,7 @@ void hb_k8s_pod_destroy(struct hb_k8s_pod *pod)
         free(pod->marks[i]);
     }
     free(pod->created);
+    free(pod->ended);
     free(pod->why);
     memset(pod, 0, sizeof(*pod));
 }

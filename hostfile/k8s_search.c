@@ -98,6 +98,14 @@ static uint32_t least(const struct hb_k8s_search *s,
                                                         : first;
 }
 
+/* A cluster's own number counts those that have prepared something; the user's
+ * is of those that are meant. */
+static uint64_t n_there(const struct hb_k8s_search *s,
+                        const struct hb_k8s_members *m)
+{
+    return m->n_all + (s->is_stated ? 0 : m->n_prepared);
+}
+
 static int is_settled(const struct hb_k8s_search *s,
                       const struct hb_k8s_members *m)
 {
@@ -108,7 +116,7 @@ static int is_settled(const struct hb_k8s_search *s,
         return 0;
     }
     if (s->expected > 0) {
-        return m->n_all >= s->expected;
+        return n_there(s, m) >= s->expected;
     }
     if (s->req->wait_ms == 0 ||
         hb_now_ms() - s->new_ms >= SETTLED_QUIET_MS) {
@@ -142,8 +150,9 @@ static char *missing_text(const struct hb_k8s_search *s,
     struct hb_str text = HB_STR_INIT;
     size_t unnamed = 0;
 
-    if (s->expected > 0 && m->n_all < s->expected) {
-        hb_str_putf(&text, "%zu of %llu pods are there", m->n_all,
+    if (s->expected > 0 && n_there(s, m) < s->expected) {
+        hb_str_putf(&text, "%llu of %llu pods are there",
+                    (unsigned long long)n_there(s, m),
                     (unsigned long long)s->expected);
     } else if (m->n == 0 && least(s, m) > 0) {
         hb_str_putf(&text, "no pod %s %s is there",

@@ -202,6 +202,7 @@ static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
         return rc;
     }
     rc = hb_gang_size(req, &s.expected, err);
+    s.is_stated = rc > 0;
     if (rc >= 0 && req->pod_group != NULL) {
         learn_group(&s, req->pod_group);
     }
@@ -273,6 +274,7 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
     struct hpcboot_error why = {0};
 
     rc = hb_gang_size(req, &s.expected, err);
+    s.is_stated = rc > 0;
     if (rc < 0) {
         return rc;
     }

@@ -321,6 +321,49 @@ END
     says 'its pod: no scheduler has looked at it yet; its pod group: NotEnoughResources: 2/2 tasks in gang unschedulable'
 }
 
+# A Volcano Job whose group has four pods; the one of task $1 ended at $2, the
+# others were made when the year 2026 began.
+plan_prepared() { # TASK TIME
+    python3 - "$@" "$(hostname)" > api/plan.new <<'END'
+import json, sys
+def pod(name, task, index, status):
+    return {"metadata": {"name": name, "uid": name, "labels": {
+                "volcano.sh/job-name": "lm", "volcano.sh/task-spec": task,
+                "volcano.sh/task-index": index},
+                "creationTimestamp": "2026-01-01T00:00:00Z", "annotations": {
+                "scheduling.k8s.io/group-name": "lm-u"}}, "status": status}
+def runs(ip):
+    return {"phase": "Running", "podIP": ip}
+task, time, own = sys.argv[1:]
+print(json.dumps({
+    "pods": [pod("a", task, "9", {"phase": "Succeeded", "containerStatuses": [
+                 {"name": "c", "state": {"terminated": {
+                     "exitCode": 0, "finishedAt": time}}}]}),
+             pod("w-0", "w", "0", runs("10.0.0.2")),
+             pod("w-1", "w", "1", runs("10.0.0.3")),
+             pod(own, "m", "0", runs("10.0.0.9"))],
+    "objects": {"/apis/scheduling.volcano.sh/v1beta1/namespaces/hpc/podgroups/"
+                "lm-u": {"spec": {"minMember": 4}}},
+    "watches": [["hold"], ["hold"]]}))
+END
+    mv api/plan.new api/plan.json
+}
+
+@test "a pod that had prepared something for others is not missed" {
+    plan_prepared init 2025-12-31T23:59:59Z
+    run in_pod hpcboot hostfile --format plain
+    ended_with 0
+    [ "$output" = $'10.0.0.2\n10.0.0.3' ]
+    # One that was there with them, and one of theirs, are.
+    for ended in 'init 2026-01-01T00:00:01Z' 'w 2025-12-31T23:59:59Z'; do
+        # shellcheck disable=SC2086  # words
+        plan_prepared $ended
+        run in_pod hpcboot hostfile
+        ended_with 0
+        says "3 of 4 pods are there; lost: a: its command has ended"
+    done
+}
+
 @test "--min-hosts begins without pods that get no address" {
     plan <<'END'
 {"pods": [{"metadata": {"name": "a", "uid": "u"},

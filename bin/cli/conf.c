@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* The parser of hpcboot.conf. It knows the form of the file and nothing of
- * options: each KEY = VALUE is handed to a function with its place, and what
- * a key means is decided there. Lines are short, the file is bounded by its
- * reader, and no byte below blank but a tab is let through, so that a wrong
- * file is named at its first wrong byte. */
+ * options: each section and each KEY = VALUE is handed to a function with its
+ * place, and what a key means is decided there. Lines are short, the file is
+ * bounded by its reader, and no byte below blank but a tab is let through, so
+ * that a wrong file is named at its first wrong byte. */
 #include "config.h"
 
 #include "bin/cli/conf.h"
@@ -58,18 +58,23 @@ static char *take_name(struct parser *c)
 }
 
 /* [profile NAME] */
-static int section(struct parser *c, struct hpcboot_error *err)
+static int section(struct parser *c, hb_conf_fn fn, void *arg,
+                   struct hpcboot_error *err)
 {
     static const char word[] = "profile";
+    struct hb_conf_entry entry = {.path = c->path, .line = c->line,
+                                  .column = (unsigned)(c->p - c->start) + 1};
     char *name;
 
     c->p++;
     skip_blanks(c);
-    if ((size_t)(c->end - c->p) < sizeof word - 1
-        || memcmp(c->p, word, sizeof word - 1)) {
+    name = take_name(c);
+    if (!hb_streq(name, word)) {
+        c->p -= name ? strlen(name) : 0;
+        free(name);
         return expected(c, err, "[profile NAME]");
     }
-    c->p += sizeof word - 1;
+    free(name);
     skip_blanks(c);
     name = take_name(c);
     if (!name) {
@@ -83,7 +88,9 @@ static int section(struct parser *c, struct hpcboot_error *err)
     }
     c->p++;
     skip_blanks(c);
-    return at_end(c) ? 0 : expected(c, err, "the end of the line");
+    entry.profile = c->profile;
+    return at_end(c) ? fn(arg, &entry, err)
+                     : expected(c, err, "the end of the line");
 }
 
 static int quoted_value(struct parser *c, struct hb_str *out,
@@ -189,7 +196,7 @@ static int one_line(struct parser *c, hb_conf_fn fn, void *arg,
     if (at_end(c)) {
         return 0;
     }
-    return *c->p == '[' ? section(c, err) : pair(c, fn, arg, err);
+    return *c->p == '[' ? section(c, fn, arg, err) : pair(c, fn, arg, err);
 }
 
 int hb_conf_parse(const char *path, const char *text, size_t len,

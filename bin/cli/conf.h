@@ -14,10 +14,10 @@ struct hb_conf_entry {
     const char *path;
     unsigned line, column, value_column; /* from 1 */
     const char *profile; /* NULL outside a section */
-    const char *key, *value;
+    const char *key, *value; /* both NULL: the section begins */
 };
 
-/* `fn` is called in order; a
+/* `fn` is called in order, at the begin of a section and for each value; a
  * negative return ends the parse and is returned. Errors are
  * "PATH:LINE:COLUMN: expected ...", ERR_PARSE. */
 typedef int (*hb_conf_fn)(void *arg, const struct hb_conf_entry *entry,

@@ -90,10 +90,15 @@ static int conf_entry(void *arg, const struct hb_conf_entry *e,
                       struct hpcboot_error *err)
 {
     struct conf_pass *pass = arg;
-    const struct hb_optdef *opt = hb_opt_find_key(e->key, strlen(e->key));
+    const struct hb_optdef *opt;
     char *origin;
     int rc;
 
+    if (!e->key) { /* a section, which may be empty */
+        pass->seen |= hb_streq(e->profile, pass->profile);
+        return 0;
+    }
+    opt = hb_opt_find_key(e->key, strlen(e->key));
     if (!opt) {
         return unknown_key(e, err);
     }
@@ -101,7 +106,6 @@ static int conf_entry(void *arg, const struct hb_conf_entry *e,
         && (e->profile || pass->profile)) {
         return 0;
     }
-    pass->seen = 1;
     origin = hb_xasprintf("%s:%u", e->path, e->line);
     pass->s->origin = origin;
     pass->s->spelling = e->key;

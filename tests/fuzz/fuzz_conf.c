@@ -16,6 +16,10 @@ static int entry(void *arg, const struct hb_conf_entry *e,
 {
     size_t *n = arg;
 
+    if (e->key == NULL) {
+        *n += strlen(e->profile) + e->column;
+        return 0;
+    }
     *n += strlen(e->key) + strlen(e->value) + e->line;
     if (e->column == 0 || e->value_column <= e->column) {
         abort();

@@ -192,6 +192,17 @@ static void a_profile_in_the_first_file_is_enough(void **state)
     parsed_free(&out);
 }
 
+static void a_profile_may_be_empty(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    etc_conf(p, "port = 1\n[profile big]\n# port = 2\n[profile other]\n"
+                "port = 3\n");
+    assert_int_equal(run(p, &out, "hbrun --profile big a")->port, 1);
+    parsed_free(&out);
+}
+
 static void lists_add_up(void **state)
 {
     struct place *p = *state;
@@ -237,6 +248,8 @@ static void errors_name_file_line_and_column(void **state)
           "/etc/hpcboot.conf:2:9: grace: needs a time (30, 30s, 250ms, 5m, "
           "1h), not \"soon\"");
     etc_conf(p, "[profil x]\n");
+    wrong(p, "hbrun a", "/etc/hpcboot.conf:1:2: expected [profile NAME]");
+    etc_conf(p, "[profilebig]\n");
     wrong(p, "hbrun a", "/etc/hpcboot.conf:1:2: expected [profile NAME]");
     etc_conf(p, "grace\n");
     wrong(p, "hbrun a", "/etc/hpcboot.conf:1:6: expected '='");
@@ -533,6 +546,7 @@ int main(void)
         IN_PLACE(origins_are_kept),
         IN_PLACE(a_profile_is_read_when_named),
         IN_PLACE(a_profile_in_the_first_file_is_enough),
+        IN_PLACE(a_profile_may_be_empty),
         IN_PLACE(lists_add_up),
         IN_PLACE(switches_and_ranks_stand_in_files),
         IN_PLACE(errors_name_file_line_and_column),

@@ -95,9 +95,9 @@ HB_SETTER(srun_cpu_bind)
     for (;;) { /* "verbose,cores" */
         size_t n = strcspn(how, ",");
 
-        if (!strncmp(how, "verbose", n) || !strncmp(how, "v", n)) {
+        if (n > 0 && !strncmp(how, "verbose", n)) {
             s->o->report_bindings = 1;
-        } else if (strncmp(how, "quiet", n) && strncmp(how, "q", n)) {
+        } else if (n == 0 || strncmp(how, "quiet", n)) {
             break;
         }
         if (!how[n]) {

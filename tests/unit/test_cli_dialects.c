@@ -142,6 +142,8 @@ static void srun_words(void **state)
     assert_string_equal(o->pmi, "pmi2");
     assert_string_equal(o->out_pattern, "out.%r");
     parsed_free(&p);
+    bad("srun --cpu-bind= a", "--cpu-bind: \"\" is not served; none, cores, "
+                              "threads, sockets, ldoms are");
 }
 
 static void srun_letters_in_one_word(void **state)

@@ -53,11 +53,14 @@ static void look_here(void *list)
 
 static const struct hb_everywhere_ops ops = {look_here, take};
 
-static void show(const struct wanted *w, const struct hb_ps_list *l)
+static void show(const struct wanted *w, struct hb_ps_list *l)
 {
     struct hb_str out = HB_STR_INIT;
     char line[HB_PS_LINE_MAX];
 
+    if (!w->look.lines) {
+        hb_ps_merge(l);
+    }
     if (w->look.lines) {
         for (size_t i = 0; i < l->n; i++) {
             hb_ps_line(&l->v[i], line, sizeof line);

@@ -38,6 +38,9 @@ struct hb_ps_list {
 void hb_ps_add(struct hb_ps_list *l, const struct hb_ps_rank *r);
 /* Sorts by job and rank, and forgets all jobs but one (0: none). */
 void hb_ps_arrange(struct hb_ps_list *l, uint32_t job);
+/* Of a list that is arranged: ranks that were seen twice, where several names
+ * lead to one host, stand there once. */
+void hb_ps_merge(struct hb_ps_list *l);
 void hb_ps_destroy(struct hb_ps_list *l);
 
 /* ps_host.c: the ranks of this user on this host. */

@@ -71,7 +71,21 @@ static int by_rank(const void *a, const void *b)
     const struct hb_ps_rank *x = a, *y = b;
 
     return x->job != y->job ? (x->job < y->job ? -1 : 1)
-           : x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : 0;
+           : x->rank != y->rank ? (x->rank < y->rank ? -1 : 1)
+           : x->pid != y->pid ? (x->pid < y->pid ? -1 : 1)
+                              : strcmp(x->host, y->host);
+}
+
+void hb_ps_merge(struct hb_ps_list *l)
+{
+    size_t n = l->n > 0;
+
+    for (size_t i = 1; i < l->n; i++) {
+        if (by_rank(&l->v[i], &l->v[n - 1]) != 0) {
+            l->v[n++] = l->v[i];
+        }
+    }
+    l->n = n;
 }
 
 void hb_ps_arrange(struct hb_ps_list *l, uint32_t job)

@@ -119,7 +119,8 @@ static int read_rank(int pid, struct hb_rank_process *out)
     cookie = entry(env, len, HB_COOKIE_VAR);
     rank = entry(env, len, "HPCBOOT_RANK");
     size = entry(env, len, "HPCBOOT_SIZE");
-    if (cookie != NULL && rank != NULL && !hb_streq(cookie, own) &&
+    if (cookie != NULL && rank != NULL &&
+        (own == NULL || job_of(cookie) != job_of(own)) &&
         hb_parse_u64(rank, 0, INT32_MAX, &r) == 0) {
         if (size != NULL) {
             (void)hb_parse_u64(size, 0, INT32_MAX, &n);

@@ -63,7 +63,25 @@ static int by_rank(const void *a, const void *b)
     const struct hb_stuck_rank *x = a, *y = b;
 
     return x->job != y->job ? (x->job < y->job ? -1 : 1)
-           : x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : 0;
+           : x->rank != y->rank ? (x->rank < y->rank ? -1 : 1)
+           : x->pid != y->pid ? (x->pid < y->pid ? -1 : 1)
+                              : strcmp(x->host, y->host);
+}
+
+/* Where several names lead to one host its ranks were seen by each. */
+static void arrange(struct hb_stuck_list *l)
+{
+    size_t n = l->n > 0;
+
+    if (l->n > 0) {
+        qsort(l->v, l->n, sizeof *l->v, by_rank);
+    }
+    for (size_t i = 1; i < l->n; i++) {
+        if (by_rank(&l->v[i], &l->v[n - 1]) != 0) {
+            l->v[n++] = l->v[i];
+        }
+    }
+    l->n = n;
 }
 
 /* What a rank that was stopped waited for may have come meanwhile. */
@@ -260,9 +278,7 @@ size_t hb_stuck_show(struct hb_stuck_list *l, uint32_t job)
 {
     size_t shown = 0;
 
-    if (l->n > 0) {
-        qsort(l->v, l->n, sizeof *l->v, by_rank);
-    }
+    arrange(l);
     for (size_t i = 0, end; i < l->n; i = end) {
         for (end = i; end < l->n && l->v[end].job == l->v[i].job; end++) {
         }

@@ -54,6 +54,24 @@ sees_job() { # N
     says_not 'warning'
 }
 
+@test "where two names are one host its ranks are counted once, and no look is a job" {
+    runs -n 3 sh -c 'sleep 1000; :'
+    wait_until sees_job 3
+    look() {
+        run timeout -s KILL "$HB_LIMIT" "$hpcboot" "$@" --launch-with fork -H a,b
+        ended_with 0
+    }
+    look ps
+    says "^$job +[0-9]+m[0-9]+s +1 +3 "
+    says_not 'hpcboot ps --here'
+    look ps "$job"
+    says "^job $job: 3 of 3 ranks$"
+    look ps --json "$job"
+    [ "$(grep -o '"rank":' <<< "$output" | wc -l)" = 3 ]
+    look stuck "$job"
+    says "^job $job: 3 of 3 ranks$"
+}
+
 @test "settings of how a job's output is shown, and of its ranks, are not for a look" {
     runs -n 1 sh -c 'sleep 1000; :'
     wait_until sees_job 1

@@ -112,10 +112,13 @@ static int help_of(char *name)
     return command != NULL ? command->run(command, 2, words) : unknown(name);
 }
 
+#define EXIT_NO 1 /* the answer is no, and the output says why */
+
 /* Output that was cut short is an error of its own. */
 static int finish(int status)
 {
-    return status == 0 && !hb_stdout_written() ? HB_EXIT_OUTPUT : status;
+    return status <= EXIT_NO && !hb_stdout_written() ? HB_EXIT_OUTPUT
+                                                     : status;
 }
 
 int main(int argc, char **argv)

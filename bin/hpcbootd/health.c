@@ -162,8 +162,7 @@ int health_main(int argc, char **argv)
     int found = 0;
 
     if (argc == 2 && (hb_streq(argv[1], "--help") || hb_streq(argv[1], "-h"))) {
-        fputs("usage: hpcbootd health [--port N]\n", stdout);
-        return 0;
+        return hpcbootd_answer("usage: hpcbootd health [--port N]\n");
     }
     if (argc != 1 && (!text
                       || hb_parse_u64(text, 1, PORT_MAX, &port) < 0)) {

@@ -44,7 +44,7 @@ static int usage(const char *problem, const char *word)
     return EXIT_USAGE;
 }
 
-static int answer(const char *text)
+int hpcbootd_answer(const char *text)
 {
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
         fprintf(stderr, "hpcbootd: stdout cannot be written\n");
@@ -169,10 +169,10 @@ int main(int argc, char **argv)
         return EXIT_HOST; /* there may be nowhere to say it */
     }
     if (argc == 2 && hb_streq(argv[1], "--version")) {
-        return answer("hpcbootd (hpcboot) " PACKAGE_VERSION "\n");
+        return hpcbootd_answer("hpcbootd (hpcboot) " PACKAGE_VERSION "\n");
     }
     if (argc == 2 && hb_streq(argv[1], "--help")) {
-        return answer(usage_text);
+        return hpcbootd_answer(usage_text);
     }
     while (argc > 1 && i < sizeof commands / sizeof *commands
            && !hb_streq(commands[i].name, argv[1])) {

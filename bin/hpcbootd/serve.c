@@ -373,9 +373,8 @@ int serve_main(int argc, char **argv)
     int rc;
 
     if (argc > 1 && (hb_streq(argv[1], "--help") || hb_streq(argv[1], "-h"))) {
-        fputs(usage_text, stdout);
         free(self);
-        return 0;
+        return hpcbootd_answer(usage_text);
     }
     rc = read_options(&s, argc, argv);
     if (rc != 0) {

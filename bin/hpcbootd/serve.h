@@ -9,6 +9,9 @@
 
 struct event_base;
 
+/* main.c: prints what was asked for (--help). Returns the exit status. */
+int hpcbootd_answer(const char *text);
+
 /* serve.c: `hpcbootd serve`, a pod's entry point. argv[0] is the command's
  * name. Returns the exit status. */
 int serve_main(int argc, char **argv);

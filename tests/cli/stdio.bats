@@ -436,9 +436,11 @@ END
 
 @test "a plan, a help text or a drawing that cannot be written is status 74" {
     [ -e /dev/full ] || skip 'no /dev/full here'
-    local words hpcboot=$HB_BUILDDIR/hpcboot
+    local words hpcboot=$HB_BUILDDIR/hpcboot hpcbootd=$HB_BUILDDIR/hpcbootd
     for words in "$hbrun --help" "$hbrun --dry-run true" "$hpcboot topo" \
-        "$hpcboot --help" "$hpcboot perf barrier -n 1 --time 1ms"; do
+        "$hpcboot --help" "$hpcboot perf barrier -n 1 --time 1ms" \
+        "$hpcboot keys --check --key nosuch" "$hpcbootd --help" \
+        "$hpcbootd serve --help" "$hpcbootd health --help"; do
         # shellcheck disable=SC2086  # a list of words
         run bash -c '"$@" > /dev/full' - timeout -s KILL "$HB_LIMIT" $words
         ended_with 74

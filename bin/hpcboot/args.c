@@ -60,7 +60,9 @@ static const struct hb_arg *find(const struct hb_arg *args, const char *word,
 static int unknown(const struct hb_arg *args, const char *word,
                    struct hpcboot_error *err)
 {
-    struct hb_strv names = HB_STRV_INIT;
+    const char *bare = word + dashes(word);
+    char *typed = hb_xstrndup(bare, strcspn(bare, "="));
+    struct hb_strv names = HB_STRV_INIT; /* dashes make no two names alike */
     char buffer[HB_ARG_NAME_MAX];
     const char *near, *name;
     int rc;
@@ -68,15 +70,17 @@ static int unknown(const struct hb_arg *args, const char *word,
     for (; args->names != NULL; args++) {
         size_t state = 0;
         while ((name = hb_arg_name(args, &state, buffer, sizeof(buffer)))) {
-            hb_strv_push(&names, name);
+            hb_strv_push(&names, name + dashes(name));
         }
     }
-    hb_strv_push(&names, "--help");
-    near = hb_nearest(word, (const char *const *)names.v, names.n);
+    hb_strv_push(&names, "help");
+    near = hb_nearest(typed, (const char *const *)names.v, names.n);
     rc = hb_fail(err, HPCBOOT_ERR_USAGE, "unknown option %s%s%s%s", word,
-                 near != NULL ? " (did you mean " : "",
+                 near == NULL ? "" : near[1] == '\0' ? " (did you mean -"
+                                                     : " (did you mean --",
                  near != NULL ? near : "", near != NULL ? "?)" : "");
     hb_strv_destroy(&names);
+    free(typed);
     return rc;
 }
 
@@ -138,6 +142,18 @@ static void put_value(const struct hb_arg *arg, void *into, const char *value)
     *at = value;
 }
 
+/* -vv: a switch of one letter, said as often as the letter stands there. */
+static const struct hb_arg *find_repeated(const struct hb_arg *args,
+                                          const char *word)
+{
+    const struct hb_arg *arg = dashes(word) == 1 ? find(args, word + 1, 1)
+                                                 : NULL;
+    const char letter[2] = {word[0] != '\0' ? word[1] : '\0', '\0'};
+
+    return arg != NULL && arg->value == NULL &&
+                   word[1 + strspn(word + 1, letter)] == '\0' ? arg : NULL;
+}
+
 /* The option at argv[*i], and its value where it takes one. */
 static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
                     struct hpcboot_error *err)
@@ -146,7 +162,11 @@ static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
     size_t n = strcspn(word, "=");
     const char *value = word[n] == '=' ? word + n + 1 : NULL;
     const struct hb_arg *arg = find(args, word, n);
+    int times = 1;
 
+    if (arg == NULL && (arg = find_repeated(args, argv[*i])) != NULL) {
+        times = (int)n;
+    }
     if (arg == NULL) {
         return unknown(args, argv[*i], err);
     }
@@ -155,7 +175,7 @@ static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
             return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: takes no value",
                            argv[*i]);
         }
-        *(int *)(void *)((char *)into + arg->offset) += 1;
+        *(int *)(void *)((char *)into + arg->offset) += times;
         return HPCBOOT_OK;
     }
     if (value == NULL) {
@@ -194,18 +214,25 @@ int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
                  int argc, char **argv, int *help_out,
                  struct hpcboot_error *err)
 {
+    int ended = 0; /* the options, by "--" */
+
     *help_out = 0;
     for (int i = 1; i < argc; i++) {
-        int rc;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+        int is_word = ended || dashes(argv[i]) == 0, rc;
+        if (!ended && strcmp(argv[i], "--") == 0) {
+            ended = 1;
+            continue;
+        }
+        if (!ended && (strcmp(argv[i], "--help") == 0 ||
+                       strcmp(argv[i], "-h") == 0)) {
             *help_out = 1;
             return HPCBOOT_OK;
         }
-        if (dashes(argv[i]) == 0 && operand != NULL && *operand == NULL) {
+        if (is_word && operand != NULL && *operand == NULL) {
             *operand = argv[i];
             continue;
         }
-        if (dashes(argv[i]) == 0) {
+        if (is_word) {
             return operand != NULL
                        ? too_many(args, *operand, argv[i], err)
                        : hb_fail(err, HPCBOOT_ERR_USAGE,

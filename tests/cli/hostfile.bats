@@ -67,6 +67,30 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     run hpcboot hostfile --formt plain
     ended_with 2
     says 'did you mean --format'
+    run hpcboot hostfile --WHI=yes
+    ended_with 2
+    says 'unknown option --WHI=yes \(did you mean --why\?\)'
+    run hpcboot hostfile -x
+    ended_with 2
+    says 'unknown option -x; hpcboot hostfile --help lists'
+}
+
+@test "-- ends the options of a command, and a letter may be repeated" {
+    run hpcboot explain -n 8 -- allreduce
+    ended_with 0
+    says '^allreduce, 8 bytes'
+    run hpcboot explain -- --alloc
+    ended_with 2
+    says 'there is no collective --alloc'
+    run hpcboot hostfile -- --why
+    ended_with 2
+    says '--why: expected an option'
+    run hpcboot wait -vv
+    ended_with 0
+    says 'debug: host .*: agent ready'
+    run hpcboot wait -vq
+    ended_with 2
+    says 'unknown option -vq'
 }
 
 @test "a form that is not there: status 2 and those there are" {

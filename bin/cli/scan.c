@@ -220,6 +220,29 @@ static int take_values(struct words *in, const struct option_word *w,
     return 1;
 }
 
+/* Whether what stands for the value is an option, and the value was forgotten.
+ * Numbers, times and variables are told by who reads them; words of ssh begin
+ * with a dash themselves. */
+static int is_forgotten(const struct hb_scan *s, const struct option_word *w,
+                        const char *value)
+{
+    static const char *const texts[] = {"FILE", "DIR", "LIST", "NAME",
+                                        "LABELS", "COMMAND"};
+    size_t dashes = value && value[0] == '-' ? 1 + (value[1] == '-') : 0;
+    int may_be_any = 0;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        size_t n = strlen(texts[i]);
+
+        may_be_any |= !strncmp(w->opt->args, texts[i], n) &&
+                      w->opt->args[n] != '=' && w->opt->args[n] != '[';
+    }
+    return may_be_any && dashes > 0 && !w->value &&
+           hb_opt_n_args(w->opt) == 1 && w->opt->kind != HB_OPT_SKIP &&
+           hb_opt_find(value + dashes, strcspn(value + dashes, "="),
+                       s->o->dialect) != NULL;
+}
+
 /* --help [TOPIC]: the next word, where it is one; the last word in any case,
  * so that a topic that there is not is told. */
 static void take_topic(struct words *in, const struct option_word *w,
@@ -242,6 +265,12 @@ static int apply_option(struct hb_scan *s, struct words *in,
                        hb_opt_n_args(w->opt) == 2 ? "two arguments"
                                                   : "an argument",
                        w->opt->args);
+    }
+    if (is_forgotten(s, w, values[0])) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s needs %s, and what follows, "
+                       "%s, is an option; if it is meant, say %s=%s",
+                       s->spelling, w->opt->args, values[0], s->spelling,
+                       values[0]);
     }
     if (one_word_pair(w->opt, values[0])) {
         return split_pair(s, w->opt, values[0], err);

@@ -150,6 +150,24 @@ setup() { common_setup; }
     says '^hbrun: error: -x: needs the name of a variable, not "-n"$'
 }
 
+@test "a text that was forgotten is not the option behind it" {
+    local words
+    for words in '--events --tag-output' '--output-filename -n' \
+        '--wdir --np=2' '--env-file --json' '-f --tag-output' '--user -H'; do
+        # shellcheck disable=SC2086  # two words
+        run hb $words -n 1 touch ran
+        ended_with 2
+        says "^hbrun: error: ${words% *} needs [A-Z|:a-z]+, and what follows, ${words#* }, is an option; if it is meant, say ${words% *}=${words#* }$"
+    done
+    [ ! -e ran ]
+    run hb --events=--tag-output -n 1 echo here
+    ended_with 0
+    says '^here$'
+    [ -s ./--tag-output ]
+    run hb --dry-run --ssh-args -v -n 1 true
+    ended_with 0
+}
+
 @test "srun: what its resource manager would act on is passed over" {
     ln -s "$hbrun" srun
     run ./srun -q high -G 1 --nice=3 --nice --threads-per-core=1 --mem-per-gpu \

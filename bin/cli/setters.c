@@ -93,6 +93,9 @@ HB_SETTER(map_by)
 
 HB_SETTER(list)
 {
+    if (!values[0][0]) {
+        return hb_opt_bad(s, err, "needs %s, not an empty text", opt->args);
+    }
     hb_strv_push(FIELD(struct hb_strv, s->o, opt), values[0]);
     return 0;
 }
@@ -342,9 +345,12 @@ HB_SETTER(app_file)
 
 HB_SETTER(tune_file)
 {
-    const char *p = values[0];
+    const char *p = values[0] + strspn(values[0], ",");
     int rc = 0;
 
+    if (!*p) {
+        return hb_opt_bad(s, err, "needs %s, not an empty text", opt->args);
+    }
     while (rc == 0 && *p) { /* a list of files */
         size_t n = strcspn(p, ",");
         char *path = hb_xstrndup(p, n), *text = NULL;
@@ -356,7 +362,8 @@ HB_SETTER(tune_file)
         }
         free(text);
         free(path);
-        p += n + (p[n] == ',');
+        p += n;
+        p += strspn(p, ",");
     }
     return rc;
 }

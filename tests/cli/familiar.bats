@@ -168,6 +168,18 @@ setup() { common_setup; }
     ended_with 0
 }
 
+@test "an empty name of a file is no file that is missing" {
+    local option
+    for option in --env-file --tune --am; do
+        run hb $option '' -n 1 true
+        ended_with 2
+        says "error: $option: needs FILE, not an empty text$"
+    done
+    run hb --tune ,, -n 1 true
+    ended_with 2
+    says 'needs FILE, not an empty text$'
+}
+
 @test "srun: what its resource manager would act on is passed over" {
     ln -s "$hbrun" srun
     run ./srun -q high -G 1 --nice=3 --nice --threads-per-core=1 --mem-per-gpu \

@@ -341,8 +341,14 @@ static size_t min3(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-/* Edits (insert, delete, replace, swap of neighbours) from a to b; three
- * rows of the usual table are enough. Both at most WORD_MAX_LEN long. */
+static int is_same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b, whatever
+ * their case; three rows of the usual table are enough. Both at most
+ * WORD_MAX_LEN long. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][WORD_MAX_LEN + 1];
@@ -357,11 +363,13 @@ static size_t edit_distance(const char *a, const char *b)
 
         row[0] = i;
         for (j = 1; j <= lb; j++) {
-            size_t replaced = last[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t replaced = last[j - 1] +
+                              !is_same_letter(a[i - 1], b[j - 1]);
 
             row[j] = min3(replaced, last[j] + 1, row[j - 1] + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2]
-                && a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j]) {
+            if (i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2])
+                && is_same_letter(a[i - 2], b[j - 1])
+                && before[j - 2] + 1 < row[j]) {
                 row[j] = before[j - 2] + 1;
             }
         }

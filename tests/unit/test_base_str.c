@@ -142,6 +142,8 @@ static void the_nearest_word_is_found(void **state)
     assert_string_equal(hb_nearest("hots", words, 4), "host");
     assert_string_equal(hb_nearest("host", words, 4), "host");
     assert_string_equal(hb_nearest("pn", words, 4), "np");
+    assert_string_equal(hb_nearest("TIMEOUT", words, 4), "timeout");
+    assert_string_equal(hb_nearest("Hotsfile", words, 4), "hostfile");
 }
 
 static void nothing_is_near_a_stranger(void **state)

@@ -111,7 +111,10 @@ static int parse_range(const char *s, size_t len, struct hb_coll_rule *r)
         r->most = r->least;
         return left > 0 ? HPCBOOT_OK : HPCBOOT_ERR_USAGE;
     }
-    return right == 0 ? HPCBOOT_OK : hb_model_bytes(dash + 1, right, &r->most);
+    if (right > 0 && hb_model_bytes(dash + 1, right, &r->most) < 0) {
+        return HPCBOOT_ERR_USAGE;
+    }
+    return r->least <= r->most ? HPCBOOT_OK : HPCBOOT_ERR_USAGE;
 }
 
 static bool same(const char *s, size_t len, const char *word)

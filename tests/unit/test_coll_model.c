@@ -55,6 +55,7 @@ static void wrong_words_change_nothing_and_are_named(void **state)
     static const char *const wrong[] = {
         "round_ns=0", "round_ns=x", "bcast", "bcast=", "bcast=fast",
         "brodcast=whole", "bcast:8-4K-1M=whole", "bcast:=whole",
+        "bcast:1M-64K=whole",
         "bcast=whole/3K", "bcast=whole/1K", "bcast=whole/1M", "=whole",
         "machine=5", "round_ns=99999999999999999999",
         ("scan=whole scan=whole scan=whole scan=whole scan=whole scan=whole "

@@ -64,8 +64,8 @@ static const struct hb_arg args[] = {
 
 static const char *more(void)
 {
-    return "Exit status: 0 good, 1 degraded, 3 bad; 75 hosts are missing, 2 "
-           "the line is wrong.\n";
+    return "Exit status: 0 good, 1 degraded, 3 bad; 75 hosts are missing;\n"
+           "2 the line is wrong.\n";
 }
 
 static int exit_status(enum hb_grade grade)

@@ -49,8 +49,8 @@ static const struct hb_arg args[] = {
      NULL},
     {"alloc", NULL, "buffers of hpcboot_alloc", AT(alloc), NULL},
     {"nodes", "HOSTS", "the choice between so many hosts", AT(nodes), NULL},
-    {"network", "KIND", "they have tcp, rdma, or soft: RDMA of the kernel "
-     "(what this host has)", AT(network), network_name},
+    {"network", "KIND", "tcp, rdma, or soft: by the kernel (as this host has)",
+     AT(network), network_name},
     {"mbps", "RATE", "which carries so many Mb/s (as this host's devices)",
      AT(mbps), NULL},
     {"pods", NULL, "they are pods of one machine, which has the CPUs",
@@ -67,7 +67,7 @@ static const char *more(void)
 
     for (int k = 0; k < HPCBOOT_COLLS; k++) {
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s%s",
-                              k == 0 ? "" : ",", k % 6 == 0 ? "\n  " : " ",
+                              k == 0 ? "" : ",", k % 5 == 0 ? "\n  " : " ",
                               hb_coll_name(k));
     }
     snprintf(text + n, sizeof text - n, "\n");

@@ -41,7 +41,7 @@ struct hb_gang_wanted {
     {"ssh-config", "FILE", "SSH configuration instead of ~/.ssh/config", \
      HB_GANG_TEXT(T, 8), NULL}, \
     {"host-keys", "HOW", \
-     "strict or pin: trust known host keys only, or the first one seen", \
+     "strict (known host keys alone) or pin (the first)", \
      HB_GANG_TEXT(T, 9), NULL}, \
     {"launch-with", "COMMAND", \
      "start agents with COMMAND; %h stands for the host", HB_GANG_TEXT(T, \

@@ -46,7 +46,7 @@ static const struct hb_arg args[] = {
     {"format f", "FORM", "write this form (default openmpi)", AT(format),
      form_name, 0, is_form},
     {"output o", "FILE", "write to FILE, in one step", AT(output), NULL},
-    {"why", NULL, "say where each host is from, and what was passed over",
+    {"why", NULL, "say where hosts are from, and what was passed over",
      AT(why), NULL},
     {"host H", "LIST", "hosts to use: a,b:4,n[01-16]", AT(host_list), NULL,
      1},

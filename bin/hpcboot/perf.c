@@ -66,7 +66,7 @@ static const char *more(void)
 
     for (int k = 0; k < HB_PERF_KINDS; k++) {
         n += (size_t)snprintf(text + n, sizeof text - n, ",%s%s",
-                              k % 6 == 0 ? "\n  " : " ", hb_perf_name(k));
+                              k % 5 == 0 ? "\n  " : " ", hb_perf_name(k));
     }
     snprintf(text + n, sizeof text - n, "\nExit status: 0; 1 a result was "
              "wrong; 2 the line is wrong; else as hbrun.\n");

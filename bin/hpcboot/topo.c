@@ -46,7 +46,7 @@ static const struct hb_arg args[] = {
     {"map-by", "POLICY", "as hbrun's", AT(map_by), NULL},
     {"rank-by", "ORDER", "as hbrun's", AT(rank_by), NULL},
     {"bind-to", "OBJECT", "as hbrun's", AT(bind_to), NULL},
-    {"fabric", NULL, "also RDMA and net devices, GPUs, and what may be opened",
+    {"fabric", NULL, "also RDMA and net devices, GPUs, what may be opened",
      AT(fabric), NULL},
     {NULL, NULL, NULL, 0, NULL},
 };

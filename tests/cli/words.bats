@@ -32,6 +32,21 @@ setup() { common_setup; }
     says '--kill-on-bad-exit'
 }
 
+@test "help texts fit into 80 columns" {
+    local command
+    for command in hostfile keys manifest wait topo doctor perf ps stuck explain; do
+        run -0 "$HB_BUILDDIR/hpcboot" $command --help
+        says_not '.{81}'
+    done
+    run -0 hb --help all
+    says_not '.{81}'
+    for command in '' serve; do
+        # shellcheck disable=SC2086  # a word or none
+        run -0 "$HB_BUILDDIR/hpcbootd" $command --help
+        says_not '.{81}'
+    done
+}
+
 # Prints what the completion of bash offers for the words it would see.
 offers() {
     bash -c 'source <("$1" --completion bash)

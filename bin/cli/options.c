@@ -412,7 +412,8 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
 
 static void read_use(struct hb_scan *s)
 {
-    const char *use = hb_scan_getenv(s, HB_USE_VAR);
+    const char *use = s->src && s->src->use ? s->src->use
+                                            : hb_scan_getenv(s, HB_USE_VAR);
 
     s->o->only_looks = hb_streq(use, HB_USE_LOOK);
     if (s->o->only_looks) {

@@ -129,13 +129,15 @@ struct hb_options_source { /* everything but argv that decides */
     char *const *env;
     const char *etc_dir;  /* where hpcboot.conf stands; NULL: no such file */
     const char *home;     /* or NULL */
+    const char *use;      /* HB_USE_*; NULL: what the environment says */
 };
 
 /* In the environment of an hbrun that a command of hpcboot has started: what
- * the ranks are for. Settings of files and variables that would be in the way
- * are none then: how ranks' lines are shown and whether there are ranks, which
- * _LINES reads; with _LOOK, for a rank on each host that looks at it, also
- * which ranks there are and what becomes of them. */
+ * the ranks are for; in `use`, where a command goes to hosts without ranks.
+ * Settings of files and variables that would be in the way are none then: how
+ * ranks' lines are shown and whether there are ranks, which _LINES reads; with
+ * _LOOK, for a rank on each host that looks at it, also which ranks there are
+ * and what becomes of them. */
 #define HB_USE_VAR "HBRUN_USE"
 #define HB_USE_LINES "lines"
 #define HB_USE_LOOK "look"

@@ -54,6 +54,7 @@ int hb_gang_options(struct hb_options **out, struct hb_strv *line,
 {
     const struct hb_options_source source = {
         .env = environ, .etc_dir = HB_SYSCONFDIR, .home = getenv("HOME"),
+        .use = HB_USE_LINES, /* hosts are gone to, whatever --dry-run says */
     };
     struct hpcboot_error err = {0};
     int rc = hb_options_parse(out, (int)line->n, line->v, &source, &err);

@@ -31,6 +31,17 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     says '1 of 1 host did not come up: 1 host starts no agent: elsewhere'
 }
 
+@test "hpcboot wait and doctor go to the hosts, whatever is set of --dry-run" {
+    local command
+    for command in wait doctor; do
+        HPCBOOT_DRY_RUN=yes run timeout -s KILL "$HB_LIMIT" \
+            "$HB_BUILDDIR/hpcboot" $command -H elsewhere \
+            --launch-with 'false %h' --wait-hosts 0
+        ended_with 75
+        says '1 of 1 host did not come up: 1 host starts no agent: elsewhere'
+    done
+}
+
 @test "hpcboot wait and doctor say by their own name that they were told to end" {
     local command
     for command in wait doctor; do

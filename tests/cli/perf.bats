@@ -53,6 +53,16 @@ assert "allreduce" in xml.dom.minidom.parse("out.svg").toxml()
 END
 }
 
+@test "ranks are none of the framework that is set for jobs" {
+    echo 'run false' > framework
+    HPCBOOT_RECIPE=framework run "$hpcboot" perf barrier -n 2 --time 1ms
+    ended_with 0
+    says '^0 .* ok$'
+    HPCBOOT_FRAMEWORK=torch run "$hpcboot" perf barrier -n 2 --time 1ms
+    ended_with 0
+    says_not 'torch'
+}
+
 @test "ranks of a launcher measure themselves" {
     run hb -n 2 "$hpcboot" perf bcast:64K --time 1ms --csv
     ended_with 0

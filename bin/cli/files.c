@@ -7,7 +7,8 @@
  * part words, '...' and "..." keep them, a backslash keeps the next byte, '#'
  * at a word's start begins a comment. In a file of programs a line is a
  * segment; in one of parameters it is options (-x, --mca and their kin) or
- * NAME = VALUE. A backslash at a line's end joins the next one. */
+ * NAME = VALUE. A backslash at a line's end joins the next one, but to no
+ * comment. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
@@ -103,14 +104,25 @@ struct file_line {
 typedef int (*line_reader)(struct hb_scan *s, const struct file_line *line,
                            struct hpcboot_error *err);
 
-static int ends_in_backslash(const char *p, size_t n)
+static size_t skip_blanks(const char *p, size_t len, size_t at)
 {
-    size_t slashes = 0;
+    while (at < len && is_blank(p[at])) {
+        at++;
+    }
+    return at;
+}
 
-    while (slashes < n && p[n - 1 - slashes] == '\\') {
+/* How many bytes of the line stand before a backslash that joins the next one;
+ * all of them: there is none. */
+static size_t before_backslash(const char *p, size_t n)
+{
+    size_t end = n - (n > 0 && p[n - 1] == '\r'), slashes = 0;
+    size_t word = skip_blanks(p, n, 0);
+
+    while (slashes < end && p[end - 1 - slashes] == '\\') {
         slashes++;
     }
-    return slashes % 2 == 1;
+    return slashes % 2 == 1 && p[word] != '#' ? end - 1 : n;
 }
 
 /* Reads on over joined lines; returns what is behind them. */
@@ -124,11 +136,12 @@ static const char *next_line(const char *p, const char *end, unsigned *number,
     for (;;) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((nl ? nl : end) - p);
-        int more = nl && ends_in_backslash(p, n);
+        size_t own = nl ? before_backslash(p, n) : n;
+        int more = own < n;
 
         (*number)++;
         if (more || joined.s) {
-            hb_str_putn(&joined, p, more ? n - 1 : n);
+            hb_str_putn(&joined, p, own);
         } else {
             line->text = p;
             line->len = n;
@@ -269,14 +282,6 @@ static int tune_words(struct hb_scan *s, const struct file_line *line,
     return rc < 0 ? hb_error_prefix(err, rc, "%s:%u:1", line->path,
                                     line->number)
                   : 0;
-}
-
-static size_t skip_blanks(const char *p, size_t len, size_t at)
-{
-    while (at < len && is_blank(p[at])) {
-        at++;
-    }
-    return at;
 }
 
 /* NAME = VALUE; the value goes to the line's end. */

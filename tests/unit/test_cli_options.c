@@ -410,6 +410,10 @@ static void programs_from_a_file(void **state)
     assert_list(&p.o->apps[1].argv, "./two|more");
     assert_string_equal(p.o->apps[1].wdir, "/w");
     parsed_free(&p);
+    parse_with_file(&p, "hbrun --app", "# ./none \\\n./one \\\r\n a\r\n", "");
+    assert_int_equal(p.rc, 0);
+    assert_list(&p.o->apps[0].argv, "./one|a");
+    parsed_free(&p);
 }
 
 static void parameters_from_a_file(void **state)

@@ -14,6 +14,7 @@
 #include "bin/hpcboot/command.h"
 #include "bin/job/verdict.h"
 #include "lib/base/fd.h"
+#include "lib/base/str.h"
 
 const struct hb_command *const hb_commands[] = {
     &hb_command_hostfile,
@@ -149,6 +150,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "--completion") == 0) {
         return finish(complete(argv[2]));
+    }
+    if (hb_starts_with(word, "--completion=")) {
+        return finish(complete(word + strlen("--completion=")));
     }
     if (command != NULL) {
         return finish(command->run(command, argc - 1, argv + 1));

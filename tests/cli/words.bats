@@ -137,6 +137,18 @@ offers() {
     says '^--timeout$'
 }
 
+@test "the shell to complete for may stand behind =" {
+    local program
+    for program in hbrun hpcboot; do
+        run -0 "$HB_BUILDDIR/$program" --completion bash
+        local script=$output
+        run -0 "$HB_BUILDDIR/$program" --completion=bash
+        [ "$output" = "$script" ]
+        run -2 "$HB_BUILDDIR/$program" --completion=csh
+        says 'bash.*zsh.*fish'
+    done
+}
+
 @test "behind -- completion of hpcboot offers none of its options" {
     run offers "$HB_BUILDDIR/hpcboot" hpcboot manifest volcano --im
     says '^--image$'

@@ -12,10 +12,16 @@
 
 #include "bin/cli/options.h"
 #include "bin/hpcboot/command.h"
+#include "lib/base/str.h"
 
 static const char *command_name(size_t i)
 {
     return hb_commands[i] != NULL ? hb_commands[i]->name : NULL;
+}
+
+static int wants_file(const struct hb_arg *a)
+{
+    return hb_starts_with(a->value, "FILE") || strcmp(a->value, "DIR") == 0;
 }
 
 static void put_words(const char *(*word)(size_t i))
@@ -120,8 +126,7 @@ static void zsh_option(const struct hb_arg *a)
             put_words(a->choice);
             fputs(")", stdout);
         } else if (a->value != NULL) {
-            printf(":%s:%s", a->value,
-                   strcmp(a->value, "FILE") == 0 ? "_files" : "");
+            printf(":%s:%s", a->value, wants_file(a) ? "_files" : "");
         }
         fputs("' \\\n", stdout);
     }
@@ -165,7 +170,7 @@ static void fish_option(const char *command, const struct hb_arg *a)
         printf("complete -c hpcboot -n '__hpcboot_of %s'", command);
         hb_fish_option(stdout, name, a->help);
         if (a->value != NULL) {
-            fputs(strcmp(a->value, "FILE") == 0 ? " -r -F" : " -x", stdout);
+            fputs(wants_file(a) ? " -r -F" : " -x", stdout);
         }
         if (a->choice != NULL) {
             fputs(" -a '", stdout);

@@ -48,6 +48,14 @@ static const char *traffic_name(size_t i)
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
+/* Or a device. */
+static const char *fabric_name(size_t i)
+{
+    static const char *const names[] = {"auto", "ib", "roce", "tcp"};
+
+    return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
 static const struct hb_arg args[] = {
     HB_GANG_ARGS(struct wanted),
     {"format f", "FORM", "text, json, or a map of the traffic: svg, png",
@@ -58,7 +66,7 @@ static const struct hb_arg args[] = {
     {"traffic", "HOW", "messages between hosts: auto, all pairs, or none",
      AT(traffic), traffic_name},
     {"fabric", "HOW", "what they go by: auto, ib, roce, tcp, or a device",
-     AT(fabric), NULL},
+     AT(fabric), fabric_name, 0, hb_gang_any},
     {NULL, NULL, NULL, 0, NULL},
 };
 

@@ -17,6 +17,25 @@
 
 extern char **environ;
 
+const char *hb_gang_host_keys(size_t i)
+{
+    static const char *const words[] = {"strict", "pin"};
+
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+const char *hb_gang_yes_no(size_t i)
+{
+    static const char *const words[] = {"yes", "no"};
+
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+int hb_gang_any(const char *value)
+{
+    return value[0] != '\0';
+}
+
 void hb_gang_words(const struct hb_arg *args, const void *wanted,
                    struct hb_strv *line)
 {

@@ -18,6 +18,11 @@ struct hb_gang_wanted {
     int switches[2];
 };
 
+/* Words that are offered for values; hbrun's parser judges those that come. */
+const char *hb_gang_host_keys(size_t i);
+const char *hb_gang_yes_no(size_t i);
+int hb_gang_any(const char *value);
+
 /* Rows of a command's table; T is its own struct, which has a
  * struct hb_gang_wanted called gang. */
 #define HB_GANG_TEXT(T, i) offsetof(T, gang.texts[i])
@@ -42,7 +47,7 @@ struct hb_gang_wanted {
      HB_GANG_TEXT(T, 8), NULL}, \
     {"host-keys", "HOW", \
      "strict (known host keys alone) or pin (the first)", \
-     HB_GANG_TEXT(T, 9), NULL}, \
+     HB_GANG_TEXT(T, 9), hb_gang_host_keys, 0, hb_gang_any}, \
     {"launch-with", "COMMAND", \
      "start agents with COMMAND; %h stands for the host", HB_GANG_TEXT(T, \
      10), NULL}, \
@@ -51,7 +56,7 @@ struct hb_gang_wanted {
     {"connect-timeout", "TIME", "limit of each step of a login", \
      HB_GANG_TEXT(T, 12), NULL}, \
     {"progress", "YES|NO", "a live line on a terminal (default yes)", \
-     HB_GANG_TEXT(T, 13), NULL}, \
+     HB_GANG_TEXT(T, 13), hb_gang_yes_no, 0, hb_gang_any}, \
     {"default-hostfile", "FILE", "hosts where nothing else names any", \
      HB_GANG_TEXT(T, 14), NULL}, \
     {"pod-selector", "LABELS", \

@@ -174,6 +174,23 @@ offers() {
     says '^$'
 }
 
+@test "completion of hpcboot offers the words of options that hbrun judges" {
+    local h=$HB_BUILDDIR/hpcboot command
+    for command in doctor ps wait; do
+        run offers "$h" hpcboot $command --host-keys ''
+        says '^strict pin$'
+        run offers "$h" hpcboot $command --progress = n
+        says '^no$'
+    done
+    run offers "$h" hpcboot doctor --fabric ''
+    says '^auto ib roce tcp$'
+    run "$h" wait --host-keys some
+    ended_with 2
+    says '"some" is not one of strict.pin$'
+    run "$h" wait --progress off --launch-with fork -H a
+    ended_with 0
+}
+
 # Types words and a tab into a zsh and prints its line then.
 zsh_makes() {
     cat > tab.zsh <<'END'
@@ -258,6 +275,10 @@ fish_offers() { # PROGRAM LINE
     says '^--image$'
     run fish_offers hpcboot 'hpcboot manifest volcano -- ./app --im'
     says_not image
+    for line in 'keys --key' 'keys --make' 'wait --prefix' 'topo --output'; do
+        run fish_offers hpcboot "hpcboot $line /et"
+        says '^/etc/$'
+    done
     run fish_offers hpcboot 'hpcboot --completion f'
     says '^fish$'
 }

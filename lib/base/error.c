@@ -5,7 +5,8 @@
  *
  * A text is made where the fact is known and travels unchanged; callers add
  * context at most once, in front. Every function formats into a buffer of
- * its own first, so that an error's own text may be among the arguments.
+ * its own first, so that an error's own text may be among the arguments. What
+ * is too long loses its middle, as of a long path: the reason is behind it.
  *
  * What an error puts an end to stands in the table of hpcboot/status.h; the
  * policy that follows from it belongs to the programs, not here.
@@ -18,12 +19,48 @@
 #include <stdio.h>
 #include <string.h>
 
+#define WHOLE_MAX (4096 + HPCBOOT_ERROR_TEXT_MAX) /* a path, and a sentence */
+#define HEAD_MAX (HPCBOOT_ERROR_TEXT_MAX / 2) /* of one that loses its middle */
+
+static void whole_text(char text[WHOLE_MAX], const char *fmt, va_list ap)
+{
+    text[0] = '\0';
+    vsnprintf(text, WHOLE_MAX, fmt, ap);
+}
+
+static int goes_on(char byte) /* a character of UTF-8 */
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static void set_text(struct hpcboot_error *err, const char *text)
+{
+    static const char gap[] = "...";
+    size_t len = strlen(text), head = HEAD_MAX, tail;
+
+    memset(err->text, 0, sizeof(err->text));
+    if (len < HPCBOOT_ERROR_TEXT_MAX) {
+        memcpy(err->text, text, len + 1);
+        return;
+    }
+    while (head > 0 && goes_on(text[head])) {
+        head--;
+    }
+    tail = len - (HPCBOOT_ERROR_TEXT_MAX - sizeof(gap) - head);
+    while (tail < len && goes_on(text[tail])) {
+        tail++;
+    }
+    memcpy(err->text, text, head);
+    memcpy(err->text + head, gap, sizeof(gap) - 1);
+    memcpy(err->text + head + sizeof(gap) - 1, text + tail, len - tail + 1);
+}
+
 static void set_error(struct hpcboot_error *err, int code, int sys_errno,
                       const char *text)
 {
     err->code = code;
     err->sys_errno = sys_errno;
-    memcpy(err->text, text, HPCBOOT_ERROR_TEXT_MAX);
+    set_text(err, text);
 }
 
 const char *hb_errno_remedy(int sys_errno)
@@ -46,15 +83,14 @@ const char *hb_errno_remedy(int sys_errno)
     }
 }
 
-/* Puts ": <more><end>" behind a text of HPCBOOT_ERROR_TEXT_MAX bytes, as far
- * as it fits. */
+/* Puts ": <more><end>" behind a text of WHOLE_MAX bytes, as far as it fits. */
 static void append(char *text, const char *more, const char *end)
 {
     const char *const parts[] = {": ", more, end};
     size_t used = strlen(text), n, i;
 
     for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        n = strnlen(parts[i], HPCBOOT_ERROR_TEXT_MAX - 1 - used);
+        n = strnlen(parts[i], WHOLE_MAX - 1 - used);
         memcpy(text + used, parts[i], n);
         used += n;
     }
@@ -63,7 +99,7 @@ static void append(char *text, const char *more, const char *end)
 
 int hb_fail(struct hpcboot_error *err, int code, const char *fmt, ...)
 {
-    char text[HPCBOOT_ERROR_TEXT_MAX] = "";
+    char text[WHOLE_MAX];
     int saved = errno;
     va_list ap;
 
@@ -71,7 +107,7 @@ int hb_fail(struct hpcboot_error *err, int code, const char *fmt, ...)
         return code;
     }
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    whole_text(text, fmt, ap);
     va_end(ap);
     set_error(err, code, 0, text);
     errno = saved;
@@ -80,7 +116,7 @@ int hb_fail(struct hpcboot_error *err, int code, const char *fmt, ...)
 
 int hb_fail_errno(struct hpcboot_error *err, int code, const char *fmt, ...)
 {
-    char text[HPCBOOT_ERROR_TEXT_MAX] = "";
+    char text[WHOLE_MAX];
     char reason[128]; /* the longest of glibc, translated, is below that */
     int saved = errno;
     va_list ap;
@@ -89,7 +125,7 @@ int hb_fail_errno(struct hpcboot_error *err, int code, const char *fmt, ...)
         return code;
     }
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    whole_text(text, fmt, ap);
     va_end(ap);
     append(text, strerror_r(saved, reason, sizeof(reason)),
            hb_errno_remedy(saved));
@@ -100,7 +136,7 @@ int hb_fail_errno(struct hpcboot_error *err, int code, const char *fmt, ...)
 
 int hb_error_prefix(struct hpcboot_error *err, int code, const char *fmt, ...)
 {
-    char text[HPCBOOT_ERROR_TEXT_MAX] = "";
+    char text[WHOLE_MAX];
     va_list ap;
 
     if (err == NULL) {
@@ -110,10 +146,10 @@ int hb_error_prefix(struct hpcboot_error *err, int code, const char *fmt, ...)
         hb_fail(err, code, "%s", hb_status_text(code));
     }
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    whole_text(text, fmt, ap);
     va_end(ap);
     append(text, err->text, "");
-    memcpy(err->text, text, sizeof(text));
+    set_text(err, text);
     return err->code;
 }
 

@@ -98,6 +98,31 @@ static void text_that_does_not_fit_is_cut(void **state)
     assert_true(strncmp(err.text, "ab: x", 5) == 0);
 }
 
+static void what_does_not_fit_loses_its_middle(void **state)
+{
+    struct hpcboot_error err;
+    char longer[2 * HPCBOOT_ERROR_TEXT_MAX];
+
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    errno = ENOENT;
+    hb_fail_errno(&err, HPCBOOT_ERR_SYSTEM, "open %s", longer);
+    assert_non_null(strstr(err.text, "xx: No such file or directory"));
+    assert_true(strncmp(err.text, "open x", 6) == 0);
+    assert_non_null(strstr(err.text, "x...x"));
+    hb_error_prefix(&err, HPCBOOT_ERR_HOST, "--hostfile");
+    assert_true(strncmp(err.text, "--hostfile: open x", 18) == 0);
+    assert_non_null(strstr(err.text, "x: No such file or directory"));
+    for (size_t i = 0; i + 2 < sizeof(longer); i += 2) {
+        memcpy(longer + i, "\xc3\xa9", 2); /* of two bytes each */
+    }
+    longer[sizeof(longer) - 2] = '\0';
+    hb_fail(&err, HPCBOOT_ERR_PARSE, "a%s", longer);
+    assert_int_equal(hb_utf8_len((unsigned char *)strstr(err.text, "...") + 3),
+                     2);
+    assert_true(hb_utf8_len((unsigned char *)strstr(err.text, "...") - 2) > 0);
+}
+
 static void a_text_may_be_made_of_itself(void **state)
 {
     struct hpcboot_error err;
@@ -371,6 +396,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_systems_reason_is_appended),
         cmocka_unit_test(context_goes_in_front),
         cmocka_unit_test(text_that_does_not_fit_is_cut),
+        cmocka_unit_test(what_does_not_fit_loses_its_middle),
         cmocka_unit_test(a_text_may_be_made_of_itself),
         cmocka_unit_test(every_status_has_damage_and_names),
         cmocka_unit_test(records_reach_the_sink_up_to_its_level),

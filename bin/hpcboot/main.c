@@ -128,6 +128,7 @@ int main(int argc, char **argv)
     const struct hb_command *command = find(word);
 
     signal(SIGCHLD, SIG_DFL); /* else no child's status could be had */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow fails its write */
     if (hb_fd_fill_standard(NULL) < 0) {
         return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
     }

@@ -313,6 +313,14 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     ended_with 74
 }
 
+@test "hostfile: a file that may not grow is an error, and leaves none" {
+    run bash -c 'ulimit -f 0; "$1" hostfile -H a:2 -o made 2>&1 | cat
+        exit "${PIPESTATUS[0]}"' - "$HB_BUILDDIR/hpcboot"
+    ended_with 74
+    says 'made: .*File too large'
+    [ -z "$(compgen -G 'made*')" ]
+}
+
 @test "hostfile: an error names file, line, column and what was expected" {
     printf 'a slots=2\nb slots=x\n' > hosts
     run hpcboot hostfile --hostfile hosts

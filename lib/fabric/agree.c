@@ -99,10 +99,44 @@ static int is_same_machine(const struct hb_paths *x, const struct hb_paths *y)
     return 1;
 }
 
+struct holder { /* of an address */
+    const struct hb_path *path;
+    uint32_t host;
+};
+
+static int by_address(const void *va, const void *vb)
+{
+    const struct holder *a = va, *b = vb;
+    int family = (int)a->path->addr->family - (int)b->path->addr->family;
+    int raw = memcmp(a->path->addr->raw, b->path->addr->raw,
+                     sizeof a->path->addr->raw);
+
+    return family != 0 ? family : raw != 0 ? raw : a->host < b->host ? -1 : 1;
+}
+
+/* Two hosts with one address. */
+static void find_clash(const struct agreement *a, struct holder *v, uint32_t n,
+                       struct network *net)
+{
+    if (n > 1) {
+        qsort(v, n, sizeof *v, by_address);
+    }
+    for (uint32_t i = 1; i < n && net->clash == 0; i++) {
+        uint32_t x = v[i - 1].host, y = v[i].host;
+
+        if (same_address(v[i - 1].path, v[i].path) &&
+            !is_same_machine(&a->seen[x].paths, &a->seen[y].paths)) {
+            net->clash_first = x;
+            net->clash = y;
+        }
+    }
+}
+
 /* Fills who is on the network, and how fast it is at the slowest of them. */
 static void count(struct agreement *a, struct network *net)
 {
-    const struct hb_path *first = path_on(a, 0, net);
+    struct holder *holders = hb_xcalloc(a->n + 1, sizeof *holders);
+    uint32_t n = 0;
 
     net->missing = UINT32_MAX;
     net->rate_mbps = UINT32_MAX;
@@ -117,11 +151,12 @@ static void count(struct agreement *a, struct network *net)
         net->is_alias |= p->is_alias;
         net->rate_mbps = p->rate_mbps < net->rate_mbps ? p->rate_mbps
                                                        : net->rate_mbps;
-        if (h > 0 && first != NULL && same_address(first, p) &&
-            !is_same_machine(&a->seen[0].paths, &a->seen[h].paths)) {
-            net->clash = h;
+        if (p->addr != NULL) {
+            holders[n++] = (struct holder){p, h};
         }
     }
+    find_clash(a, holders, n, net);
+    free(holders);
 }
 
 static int by_worth(const void *va, const void *vb)

@@ -20,7 +20,8 @@ struct network {
     uint32_t order;     /* in which it was seen */
     uint32_t n_hosts;   /* that are on it */
     uint32_t missing;   /* the first that is not, or UINT32_MAX */
-    uint32_t clash;     /* a host with the address of the first; 0: none */
+    uint32_t clash;     /* a host with the address of another; 0: none, */
+    uint32_t clash_first; /* which is that one */
     uint32_t rate_mbps; /* of the slowest host */
     int is_alias;
 };

@@ -76,7 +76,8 @@ static char *why_not(const struct agreement *a, const struct network *net)
     }
     if (net->clash > 0) {
         return hb_xasprintf("%s and %s have the same address there",
-                            a->hosts[0].name, a->hosts[net->clash].name);
+                            a->hosts[net->clash_first].name,
+                            a->hosts[net->clash].name);
     }
     return NULL;
 }

@@ -333,6 +333,34 @@ static void a_bridge_with_one_address_everywhere_connects_nobody(void **state)
     end(&j);
 }
 
+/* The first host is a container of an engine that the others have, too. */
+static void a_bridge_within_the_hosts_behind_the_first_connects_nobody(
+    void **state)
+{
+    static const char *const inside[] = {
+        "docker0/operstate = down", "docker0/operstate = up",
+        "172.31.20.9/20", "172.31.99.8/20", "172.17.0.1/16", "172.17.0.2/16",
+        NULL,
+    };
+    static const char *const with_bridge[] = {
+        "docker0/operstate = down", "docker0/operstate = up",
+        "172.31.20.9/20", "172.31.99.9/20", NULL,
+    };
+    static const char *const same_bridge[] = {
+        "docker0/operstate = down", "docker0/operstate = up", NULL,
+    };
+    struct job j = {0};
+
+    (void)state;
+    add_host(&j, "cloud-nic", inside);
+    add_host(&j, "cloud-nic", with_bridge);
+    add_host(&j, "cloud-nic", same_bridge);
+    assert_int_equal(agree(&j, "tcp"), 0);
+    assert_string_equal(j.plan.tcp[1].net->name, "ens5"); /* routed */
+    assert_non_null(reason_with(&j, "n1 and n2 have the same address"));
+    end(&j);
+}
+
 static void pods_with_an_address_of_32_bits_meet_by_their_route(void **state)
 {
     static const char *const other[] = {
@@ -540,6 +568,8 @@ int main(void)
         cmocka_unit_test(a_shared_subnet_wins_over_a_routed_one),
         cmocka_unit_test(subnets_that_differ_are_taken_as_routed),
         cmocka_unit_test(a_bridge_with_one_address_everywhere_connects_nobody),
+        cmocka_unit_test(
+            a_bridge_within_the_hosts_behind_the_first_connects_nobody),
         cmocka_unit_test(pods_with_an_address_of_32_bits_meet_by_their_route),
         cmocka_unit_test(an_mtu_that_differs_is_told),
         cmocka_unit_test(a_named_device_is_taken_alone),

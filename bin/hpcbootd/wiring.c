@@ -157,7 +157,7 @@ static int is_soft(const struct hb_rdma *d)
     return d->at.pci[0] == '\0' && d->driver[0] == '\0';
 }
 
-/* "DEVICE PORT GID" */
+/* "DEVICE PORT GID PARTITION" */
 static int take_rail(struct agent_wiring *w, const char *text,
                      struct hpcboot_error *err)
 {
@@ -166,9 +166,10 @@ static int take_rail(struct agent_wiring *w, const char *text,
     const struct hb_rdma *d;
     const struct hb_port *p;
     const struct hb_gid *g;
-    unsigned port;
+    unsigned port, partition;
 
-    if (sscanf(text, "%39s %u %63s", device, &port, gid) != 3) {
+    if (sscanf(text, "%39s %u %63s %u", device, &port, gid,
+               &partition) != 4) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a rail that is none: %s",
                        text);
     }
@@ -182,6 +183,7 @@ static int take_rail(struct agent_wiring *w, const char *text,
     memcpy(r->device, device, sizeof r->device);
     r->port = port;
     r->gid_index = g->index;
+    r->partition = partition;
     r->is_soft = is_soft(d);
     w->devices[w->wiring.n_rails] = d;
     w->rates[w->wiring.n_rails++] = p->rate_mbps;

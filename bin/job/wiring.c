@@ -159,8 +159,8 @@ static void put_rails(const struct hb_fabric_plan *plan, uint32_t host,
         struct hb_str gid = HB_STR_INIT;
 
         hb_gid_text(p->gid, &gid);
-        hb_strv_pushf(out, "%s %u %s", p->rdma->name, p->port->number,
-                      hb_str_text(&gid));
+        hb_strv_pushf(out, "%s %u %s %u", p->rdma->name, p->port->number,
+                      hb_str_text(&gid), p->is_told ? p->partition : 0);
         hb_str_destroy(&gid);
     }
 }

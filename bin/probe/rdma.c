@@ -34,6 +34,14 @@ static int first_device(char *name, unsigned *port, unsigned *gid_index)
     return devices != NULL && sscanf(devices, "%63[^:,]:%u", name, port) == 2;
 }
 
+/* 0: the port's own first one. */
+static unsigned partition(void)
+{
+    const char *text = getenv("HPCBOOT_FABRIC_PKEY");
+
+    return text != NULL ? (unsigned)strtoul(text, NULL, 0) : 0;
+}
+
 static void open_port(struct rdma *r, struct hb_str *report)
 {
     char name[NAME_MAX_BYTES + 1];
@@ -48,7 +56,8 @@ static void open_port(struct rdma *r, struct hb_str *report)
     rc = hb_module_open("hb_verbs", "hb_verbs_ping", &symbol, &err);
     if (rc >= 0) {
         r->ops = symbol;
-        rc = r->ops->open(&r->ping, name, port, gid_index, &err);
+        rc = r->ops->open(&r->ping, name, port, gid_index, partition(),
+                          &err);
     }
     if (rc < 0) {
         hb_str_putf(report, "error %s\n", err.text);

@@ -7,7 +7,9 @@
  * IPv4, on IPv6, RoCE that is routed between subnets, then TCP. A kind will do
  * when every host is on the same network of it. Of a kind all networks are
  * rails, the fastest ones: a network with less than half the rate of the best
- * is left out, as a stripe would wait for it. A port is in one rail only.
+ * is left out, as a stripe would wait for it. A port is in one rail only. Of
+ * InfiniBand, libraries take the first partition of each port by themselves;
+ * another one they can be told, the same for all ports.
  *
  * A subnet by which two hosts have the same address connects nobody: that is
  * how bridges of container engines look, the same on every machine. */
@@ -69,6 +71,20 @@ static const struct hb_path *path_on(const struct agreement *a, uint32_t host,
         }
     }
     return best;
+}
+
+/* Whether libraries have to be told of it, by one of the host's ports. */
+static int is_told_on(const struct agreement *a, uint32_t host,
+                      const struct network *net)
+{
+    const struct hb_paths *paths = &a->seen[host].paths;
+
+    for (uint32_t i = 0; i < paths->n; i++) {
+        if (paths->v[i].is_told && is_on(a, net, &paths->v[i])) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static int same_address(const struct hb_path *x, const struct hb_path *y)
@@ -149,6 +165,8 @@ static void count(struct agreement *a, struct network *net)
         }
         net->n_hosts++;
         net->is_alias |= p->is_alias;
+        net->is_told |= is_told_on(a, h, net);
+        net->partition = p->partition;
         net->rate_mbps = p->rate_mbps < net->rate_mbps ? p->rate_mbps
                                                        : net->rate_mbps;
         if (p->addr != NULL) {
@@ -165,6 +183,9 @@ static int by_worth(const void *va, const void *vb)
 
     if (a->is_alias != b->is_alias) {
         return a->is_alias - b->is_alias;
+    }
+    if (a->is_told != b->is_told) {
+        return a->is_told - b->is_told;
     }
     if (a->rate_mbps != b->rate_mbps) {
         return a->rate_mbps > b->rate_mbps ? -1 : 1;
@@ -288,6 +309,27 @@ static int is_shared(const struct agreement *a, const struct network *net)
     return net->n_hosts == a->n && net->clash == 0;
 }
 
+/* Whether libraries can use it beside the rails that are there. */
+static int fits_rails(const struct agreement *a, const struct network *net)
+{
+    return a->n_rails == 0 || (!a->is_told && !net->is_told) ||
+           net->partition == a->partition;
+}
+
+static uint32_t try_network(struct agreement *a, const struct network *net,
+                            uint32_t best_mbps)
+{
+    int is_first = a->n_rails == 0;
+    uint32_t n = fits_rails(a, net) ? take_network(a, net, best_mbps) : 0;
+
+    if (n > 0) {
+        a->partition = is_first || a->partition == net->partition
+                           ? net->partition : 0;
+        a->is_told |= net->is_told;
+    }
+    return n;
+}
+
 static int take_rails(struct agreement *a, const struct networks *nets)
 {
     uint32_t best = 0;
@@ -301,7 +343,7 @@ static int take_rails(struct agreement *a, const struct networks *nets)
         uint32_t n = 0;
 
         if (is_shared(a, net) && net->rate_mbps >= best / 2) {
-            n = take_network(a, net, best);
+            n = try_network(a, net, best);
         }
         agree_tell(a, net, best, n);
     }

@@ -24,6 +24,8 @@ struct network {
     uint32_t clash_first; /* which is that one */
     uint32_t rate_mbps; /* of the slowest host */
     int is_alias;
+    uint32_t partition; /* of InfiniBand */
+    int is_told;        /* on some host, see choose.h */
 };
 struct networks {
     struct network *v;
@@ -45,6 +47,8 @@ struct agreement {
     const struct hb_fabric_wish *wish;
     const struct hb_fabric_host *hosts;
     uint32_t n, n_rails;
+    uint32_t partition; /* of all rails; 0: they are in several */
+    int is_told;
     struct host_seen *seen; /* [n] */
     struct hb_fabric_plan *plan;
     struct hb_strv failed; /* what was tried, and who lacks it */

@@ -44,6 +44,8 @@ struct hb_path {
     char network[HB_NETWORK_MAX];   /* "10.9.0.0/24" */
     uint32_t rate_mbps;
     int is_alias; /* a VLAN or another device on top of the port's own */
+    uint32_t partition; /* of InfiniBand: a P_Key without its upper bit */
+    int is_told; /* libraries have to be: it is not the port's first one */
 };
 struct hb_paths {
     struct hb_path *v;
@@ -126,6 +128,7 @@ struct hb_rail {
     char device[HB_FABRIC_NAME];
     uint32_t port, gid_index;
     int is_soft; /* rdma_rxe, which needs a check of UCX's turned off */
+    uint32_t partition; /* which libraries have to be told; 0: none */
 };
 struct hb_wiring {
     enum hb_fabric_kind kind;

@@ -109,6 +109,19 @@ static char *my_gid(const struct value_of *o)
     return gid_index(o->w, o->mine->v, o->mine->n);
 }
 
+/* The same for all of them (agree.c). */
+static char *my_partition(const struct value_of *o)
+{
+    for (uint32_t i = 0; i < o->mine->n; i++) {
+        uint32_t partition = o->w->rails[o->mine->v[i]].partition;
+
+        if (partition != 0) {
+            return hb_xasprintf("0x%x", partition);
+        }
+    }
+    return NULL;
+}
+
 static char *all_devices(const struct value_of *o)
 {
     return devices(o->w, NULL, o->w->n_rails, "=");
@@ -157,10 +170,12 @@ static const struct row {
     {KIND_VAR, ANY, of_kind, NULL},
     {"HPCBOOT_FABRIC_DEVICES", RDMA, my_devices, NULL},
     {"HPCBOOT_FABRIC_GID_INDEX", BIT(ROCE), my_gid, NULL},
+    {"HPCBOOT_FABRIC_PKEY", BIT(IB), my_partition, NULL},
     {"HPCBOOT_FABRIC_TCP", ANY, tcp, NULL},
     {"UCX_NET_DEVICES", RDMA, my_devices, NULL},
     {"UCX_NET_DEVICES", BIT(TCP), tcp, NULL},
     {"UCX_IB_GID_INDEX", BIT(ROCE), my_gid, NULL},
+    {"UCX_IB_PKEY", BIT(IB), my_partition, NULL},
     {"UCX_UD_VERBS_ETH_DGID_CHECK", BIT(ROCE), no_if_soft, NULL},
     {"OMPI_MCA_pml", RDMA, NULL, "ucx"},
     {"OMPI_MCA_opal_common_ucx_tls", RDMA, NULL, "any"},

@@ -8,7 +8,7 @@
  * RoCE v2, of a net device of this namespace that is up, and of an address
  * that the device has. Indices follow from that and are nowhere fixed: they
  * differ between the pods of one host. An InfiniBand port is on the subnet of
- * its first GID, in the partition of its first full P_Key. */
+ * its first GID, once in each partition that it is a full member of. */
 
 #include "config.h"
 
@@ -20,7 +20,7 @@
 #include "lib/fabric/choose.h"
 
 #define PKEY_FULL 0x8000u
-#define LID_MASK 0x7fffu
+#define PARTITION_MASK 0x7fffu
 
 static struct hb_path *add(struct hb_paths *out, const struct hb_path *p)
 {
@@ -174,32 +174,47 @@ static void add_gid(const struct hb_fabric *f, const struct hb_path *port,
 
 /* --- InfiniBand ---------------------------------------------------------- */
 
-static void add_ib(const struct hb_path *port, struct hb_paths *out,
-                   struct hb_strv *refused)
+static void add_partition(const struct hb_path *port, uint32_t key,
+                          uint32_t from, struct hb_paths *out)
 {
     struct hb_path p = *port;
     const uint8_t *raw;
-    uint32_t key = 0;
 
-    for (uint32_t i = 0; i < p.port->n_pkeys && key == 0; i++) {
-        key = p.port->pkeys[i] & PKEY_FULL ? p.port->pkeys[i] : 0;
-    }
-    if (key == 0) {
-        refuse(refused, p.rdma, p.port, NULL,
-               "it is a full member of no partition (P_Key)");
-    } else if (p.port->n_gids == 0) {
-        refuse(refused, p.rdma, p.port, NULL, "it has no GID: no subnet "
-               "manager has seen it");
-    } else {
-        p.kind = HB_FABRIC_IB;
-        p.class = HB_PATH_LID;
-        p.gid = &p.port->gids[0];
-        raw = p.gid->raw;
-        snprintf(p.network, sizeof p.network,
-                 "subnet %02x%02x:%02x%02x:%02x%02x:%02x%02x partition 0x%04x",
-                 raw[0], raw[1], raw[2], raw[3], raw[4], raw[5], raw[6],
-                 raw[7], key & LID_MASK);
+    p.kind = HB_FABRIC_IB;
+    p.class = HB_PATH_LID;
+    p.gid = &p.port->gids[0];
+    p.partition = key & PARTITION_MASK;
+    p.is_told = out->n > from;
+    raw = p.gid->raw;
+    snprintf(p.network, sizeof p.network,
+             "subnet %02x%02x:%02x%02x:%02x%02x:%02x%02x partition 0x%04x",
+             raw[0], raw[1], raw[2], raw[3], raw[4], raw[5], raw[6],
+             raw[7], p.partition);
+    if (!has_network(out, from, p.network)) {
         add(out, &p);
+    }
+}
+
+static void add_ib(const struct hb_path *port, struct hb_paths *out,
+                   struct hb_strv *refused)
+{
+    const struct hb_port *p = port->port;
+    uint32_t from = out->n, n_full = 0;
+
+    for (uint32_t i = 0; i < p->n_pkeys; i++) {
+        int is_full = (p->pkeys[i] & PKEY_FULL) != 0;
+
+        n_full += (uint32_t)is_full;
+        if (is_full && p->n_gids > 0) {
+            add_partition(port, p->pkeys[i], from, out);
+        }
+    }
+    if (n_full == 0) {
+        refuse(refused, port->rdma, p, NULL,
+               "it is a full member of no partition (P_Key)");
+    } else if (p->n_gids == 0) {
+        refuse(refused, port->rdma, p, NULL, "it has no GID: no subnet "
+               "manager has seen it");
     }
 }
 
@@ -319,6 +334,8 @@ char *hb_path_text(const struct hb_path *p)
         hb_gid_text(p->gid, &o);
         hb_str_putf(&o, ", %s, %s)", hb_gid_type_name(p->gid->type),
                     p->gid->netdev);
+    } else if (p->is_told) {
+        hb_str_putf(&o, " in partition 0x%04x", p->partition);
     }
     return hb_str_steal(&o);
 }

@@ -40,6 +40,15 @@ TESTS += tests/unit/test_fabric_join
 endif
 
 if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_fabric_partition
+tests_unit_test_fabric_partition_SOURCES = tests/unit/test_fabric_partition.c \
+    tests/unit/fabric_hosts.h tests/unit/fabric_tree.h tests/unit/tree.h
+tests_unit_test_fabric_partition_LDADD = $(UNIT_LDADD)
+tests_unit_test_fabric_partition_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_fabric_partition
+endif
+
+if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_fabric_env
 tests_unit_test_fabric_env_SOURCES = tests/unit/test_fabric_env.c
 tests_unit_test_fabric_env_LDADD = $(UNIT_LDADD)

@@ -30,6 +30,7 @@
 #define PAUSE_US 100u
 #define QKEY 0x48424f54u
 #define PKEY_FULL 0x8000u
+#define PARTITION_MASK 0x7fffu
 #define GRH_BYTES 40u /* in front of each datagram received */
 #define UD_BYTES 64u
 #define RC_BYTES 16384u /* several packets of any MTU */
@@ -144,24 +145,25 @@ static int ready_ud(struct hb_ping *p)
     return failed;
 }
 
-/* The first partition of which the port is a full member, as gid.c chooses:
- * limited members hear nothing of each other. */
-static uint16_t find_pkey(const struct hb_ping *p)
+/* Of a partition that the port is a full member of, as gid.c chooses: limited
+ * members hear nothing of each other. */
+static uint16_t find_pkey(const struct hb_ping *p, uint32_t partition)
 {
     __be16 key = 0;
 
     for (int i = 0; i < p->port_attr.pkey_tbl_len; i++) {
         if (ibv_query_pkey(p->ctx, p->port, i, &key) == 0 &&
-            (ntohs(key) & PKEY_FULL) != 0) {
+            (ntohs(key) & PKEY_FULL) != 0 &&
+            (partition == 0 || (ntohs(key) & PARTITION_MASK) == partition)) {
             return (uint16_t)i;
         }
     }
     return 0;
 }
 
-static int make(struct hb_ping *p)
+static int make(struct hb_ping *p, uint32_t partition)
 {
-    p->pkey_index = find_pkey(p);
+    p->pkey_index = find_pkey(p, partition);
     p->memory = hb_xcalloc(1, MEMORY_BYTES);
     p->pd = ibv_alloc_pd(p->ctx);
     p->cq = ibv_create_cq(p->ctx, 4 * SLOTS, NULL, NULL, 0);
@@ -176,7 +178,8 @@ static int make(struct hb_ping *p)
 }
 
 static int ping_open(struct hb_ping **out, const char *device, uint32_t port,
-                     uint32_t gid_index, struct hpcboot_error *err)
+                     uint32_t gid_index, uint32_t partition,
+                     struct hpcboot_error *err)
 {
     struct hb_ping *p = hb_xcalloc(1, sizeof *p);
     int rc = 0;
@@ -191,7 +194,7 @@ static int ping_open(struct hb_ping **out, const char *device, uint32_t port,
                ibv_query_gid(p->ctx, p->port, (int)gid_index, &p->gid) != 0) {
         rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s has no port %u with a "
                      "GID %u", device, port, gid_index);
-    } else if (make(p) < 0) {
+    } else if (make(p, partition) < 0) {
         rc = hb_fail_errno(err, HPCBOOT_ERR_NOMEM, "no queue can be made on "
                            "%s (locked memory? ulimit -l)", device);
     }

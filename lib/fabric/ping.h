@@ -28,9 +28,11 @@ struct hb_ping_result {
 
 /* The module hb_verbs exports this under the name hb_verbs_ping. */
 struct hb_ping_ops {
-    /* ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_NOMEM (memlock). */
+    /* partition: 0: the first that the port is a full member of.
+     * ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_NOMEM (memlock). */
     int (*open)(struct hb_ping **out, const char *device, uint32_t port,
-                uint32_t gid_index, struct hpcboot_error *err);
+                uint32_t gid_index, uint32_t partition,
+                struct hpcboot_error *err);
     void (*address)(const struct hb_ping *p, struct hb_ping_address *out);
     /* Both sides call it at about the same time, one of them leads. Takes at
      * most some seconds. */

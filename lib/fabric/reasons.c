@@ -95,6 +95,8 @@ void agree_tell(struct agreement *a, const struct network *net,
         say(a, net, "not used", fault);
     } else if (net->rate_mbps < best_mbps / 2) {
         say(a, net, "not used", "another one has more than twice its rate");
+    } else if (n_rails == 0 && (net->is_told || a->is_told)) {
+        say(a, net, "not used", "another partition is used");
     } else if (n_rails == 0) {
         say(a, net, "not used", "its ports are on another one that is used");
     } else if (net->tier.routed) {

@@ -17,7 +17,7 @@
 
 static void libraries_are_told_in_their_own_words(void **state)
 {
-    struct hb_rail rails[] = {{"mlx5_0", 1, 3, 0}, {"mlx5_1", 1, 5, 0}};
+    struct hb_rail rails[] = {{"mlx5_0", 1, 3, 0, 0}, {"mlx5_1", 1, 5, 0, 0}};
     const struct hb_wiring w = {.kind = HB_FABRIC_ROCE, .rails = rails,
                                 .n_rails = 2, .tcp = "eth0"};
     const struct hb_rails_of mine = {.n = 1, .v = {1}};
@@ -43,6 +43,26 @@ static void libraries_are_told_in_their_own_words(void **state)
     assert_string_equal(kept.v[0], "GLOO_SOCKET_IFNAME");
     hb_strv_destroy(&env);
     hb_strv_destroy(&kept);
+}
+
+static void a_partition_that_is_not_the_first_is_told(void **state)
+{
+    struct hb_rail rails[] = {{"mlx5_0", 1, 0, 0, 0},
+                              {"mlx5_1", 1, 0, 0, 0x12}};
+    const struct hb_wiring w = {.kind = HB_FABRIC_IB, .rails = rails,
+                                .n_rails = 2};
+    const struct hb_rails_of first = {.n = 1, .v = {0}};
+    const struct hb_rails_of both = {.n = 2, .v = {0, 1}};
+    struct hb_strv env = HB_STRV_INIT;
+
+    (void)state;
+    hb_fabric_env(&w, &first, &env, NULL);
+    assert_null(hb_env_get(&env, "UCX_IB_PKEY"));
+    hb_strv_destroy(&env);
+    hb_fabric_env(&w, &both, &env, NULL);
+    assert_string_equal(hb_env_get(&env, "UCX_IB_PKEY"), "0x12");
+    assert_string_equal(hb_env_get(&env, "HPCBOOT_FABRIC_PKEY"), "0x12");
+    hb_strv_destroy(&env);
 }
 
 static void a_kind_that_was_found_is_no_demand(void **state)
@@ -121,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_are_told_in_their_own_words),
+        cmocka_unit_test(a_partition_that_is_not_the_first_is_told),
         cmocka_unit_test(a_kind_that_was_found_is_no_demand),
         cmocka_unit_test(a_device_that_was_named_is_told_as_that),
         cmocka_unit_test(

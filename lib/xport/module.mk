@@ -13,6 +13,7 @@ libhb_a_SOURCES += \
     %D%/tcp_io.c \
     %D%/tcp_meet.c \
     %D%/tcp_open.c \
+    %D%/tcp_pace.c \
     %D%/tcp_pair.c \
     %D%/move.c %D%/move.h %D%/ucxmove.h \
     %D%/ucx.c %D%/ucxlib.h \
@@ -37,8 +38,8 @@ if HAVE_CMOCKA
 xport_world = tests/unit/xport_world.c tests/unit/xport_world.h
 XPORT_WORLD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(srcdir)/tests/unit
 xport_tests = tests/unit/test_xport tests/unit/test_xport_back \
-    tests/unit/test_xport_meet \
-    tests/unit/test_xport_net tests/unit/test_xport_rails \
+    tests/unit/test_xport_meet tests/unit/test_xport_net \
+    tests/unit/test_xport_pace tests/unit/test_xport_rails \
     tests/unit/test_xport_match tests/unit/test_xport_turns
 if HAVE_UCX
 xport_tests += tests/unit/test_xport_ucx
@@ -64,6 +65,9 @@ tests_unit_test_xport_net_SOURCES = tests/unit/test_xport_net.c \
     tests/unit/fabric_tree.h tests/unit/tree.h
 tests_unit_test_xport_net_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_xport_pace_SOURCES = tests/unit/test_xport_pace.c
+tests_unit_test_xport_pace_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_pace_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_xport_rails_SOURCES = tests/unit/test_xport_rails.c \
     $(xport_world)
 tests_unit_test_xport_rails_LDADD = $(UNIT_LDADD)

@@ -3,7 +3,8 @@
 
 /* Long messages of a pair with rails go in parts of one length. A rail that
  * has nothing else to write takes the next part: so each carries as much as
- * its rate is, and a short message waits for one part at most.
+ * its rate is, and a short message waits for one part at most. What is left is
+ * not for a rail that would take longer for a part than another one for all.
  *
  * The receiver says DONE when all parts are there; until then the sender's
  * buffer is in use, since what a rail had taken goes by another when it is
@@ -98,23 +99,71 @@ static int queue_next(struct hb_tcp_conn *c)
     return 1;
 }
 
+static int is_usable(const struct hb_tcp_conn *c)
+{
+    return c != NULL && c->state == HB_TCP_READY && c->broken == 0;
+}
+
+static uint64_t bytes_left(const struct hb_tcp_pair *p)
+{
+    uint64_t n = 0;
+
+    for (const struct hb_cut *k = p->out; k != NULL; k = k->next) {
+        n += k->left;
+    }
+    return n * HB_CUT_PART;
+}
+
+/* All 0 where there is nothing to choose from; also while what is in order
+ * waits, as its rail takes no part then, fast as it may be. */
+static int look_at_paces(const struct hb_tcp_pair *p,
+                         struct hb_pace pace[HB_PAIR_SLOTS])
+{
+    unsigned n = 0;
+
+    memset(pace, 0, HB_PAIR_SLOTS * sizeof *pace);
+    for (unsigned i = 0; i < HB_PAIR_SLOTS; i++) {
+        n += (unsigned)is_usable(p->slot[i]);
+    }
+    if (n < 2 || p->awaits >= 0) {
+        return 0;
+    }
+    for (unsigned i = 0; i < HB_PAIR_SLOTS; i++) {
+        if (is_usable(p->slot[i])) {
+            hb_pace_look(p->slot[i], &pace[i]);
+        }
+    }
+    return 1;
+}
+
+static int takes_part(const struct hb_tcp_pair *p, unsigned slot,
+                      const struct hb_pace pace[HB_PAIR_SLOTS])
+{
+    struct hb_tcp_conn *c = p->slot[slot];
+
+    return is_usable(c) && c->first == NULL &&
+           hb_pace_is_worth(pace, HB_PAIR_SLOTS, slot, bytes_left(p)) &&
+           queue_next(c);
+}
+
 /* One each in turn: a rail whose system takes all at once shall not. */
 int hb_cut_spread(struct hb_tcp_pair *p)
 {
-    int moved = 0, more;
+    struct hb_pace pace[HB_PAIR_SLOTS];
+    int moved = 0, more, looked;
 
-    if (p->spreading) {
+    if (p->spreading || bytes_left(p) == 0) {
         return 0;
     }
     p->spreading = 1;
+    looked = look_at_paces(p, pace);
     do {
         more = 0;
-        for (unsigned i = 0; i < HB_PAIR_SLOTS; i++) {
-            struct hb_tcp_conn *c = p->slot[i];
-
-            if (c != NULL && c->state == HB_TCP_READY && c->first == NULL &&
-                c->broken == 0 && queue_next(c)) {
-                moved += hb_tcp_write(c);
+        for (unsigned i = 0; i < HB_PAIR_SLOTS && bytes_left(p) > 0; i++) {
+            if (takes_part(p, i, pace)) {
+                p->slot[i]->pace.has_part |= looked;
+                pace[i].queued += HB_CUT_PART;
+                moved += hb_tcp_write(p->slot[i]);
                 more = 1;
             }
         }
@@ -167,6 +216,7 @@ static void detach(struct hb_tcp_conn *c, struct hb_tcp_item *i)
 void hb_cut_on_done(struct hb_tcp_conn *c)
 {
     struct hb_tcp_pair *p = c->pair;
+    struct hb_pace pace[HB_PAIR_SLOTS];
     struct hb_cut *k = p->out;
 
     while (k != NULL && k->id != c->head.id) {
@@ -175,6 +225,7 @@ void hb_cut_on_done(struct hb_tcp_conn *c)
     if (k == NULL) {
         return;
     }
+    (void)look_at_paces(p, pace); /* before they have nothing to carry */
     for (unsigned s = 0; s < HB_PAIR_SLOTS; s++) {
         struct hb_tcp_item *i = part_of(p->slot[s], k->id);
 

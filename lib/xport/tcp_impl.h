@@ -69,10 +69,19 @@ enum hb_tcp_state {
 
 struct hb_tcp_pair;
 
+struct hb_rail_pace { /* tcp_pace.c */
+    uint64_t acked, busy_us; /* as last seen, since the connection began */
+    uint64_t part_bytes, part_us; /* of these, while it had parts to carry */
+    int has_part;
+    double rate; /* bytes a second; 0: not known yet */
+    int64_t known_ns; /* since when */
+};
+
 struct hb_tcp_conn {
     struct hb_tcp *tcp;
     struct hb_tcp_pair *pair; /* NULL: no rails */
     unsigned slot;            /* in it */
+    struct hb_rail_pace pace;
     struct hb_tcp_conn *next; /* of t->in, or of t->gone */
     int fd, outgoing;
     enum hb_tcp_state state;

@@ -38,4 +38,16 @@ struct hb_tcp_pair {
     int spreading;
 };
 
+/* tcp_pace.c: what a rail has to carry already, and how fast it is. */
+struct hb_pace {
+    uint64_t queued;    /* bytes */
+    double rate, least; /* of them a second, and at least; 0: not known */
+};
+void hb_pace_look(struct hb_tcp_conn *c, struct hb_pace *out);
+/* Whether one more part is there by rail `mine` of v[n] before another one has
+ * brought all `left` bytes. Of rails that are looked at together one at least
+ * is worth it: `least` is no more than a `rate` that is known. */
+int hb_pace_is_worth(const struct hb_pace *v, unsigned n, unsigned mine,
+                     uint64_t left);
+
 #endif

@@ -2,19 +2,19 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
- * full`, `apinet rails [until]`, `apinet brief`, `apinet late SECONDS`, `apinet
- * busy SECONDS`, `apinet idle SECONDS`, `apinet waive`, `apinet turns`, `apinet
- * soak SECONDS SEED`.
+ * full`, `apinet rails [until]`, `apinet brief`, `apinet much`, `apinet late
+ * SECONDS`, `apinet busy SECONDS`, `apinet idle SECONDS`, `apinet waive`,
+ * `apinet turns`, `apinet soak SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
  * the ring, short and long ones in turn, until it fails, and why. full: rank 1
  * takes more than the system holds for it, reads only its beginning, and never
  * calls again; rank 0 waits until that fails, and says why. rails: two
  * ranks, as star does it, once both use more than one network. brief: the same,
- * and until, with nothing that is long. waive: requests of two ranks are given
- * up before, while and after their messages come. soak: in
- * each turn all ranks send to the rank that is D further, with D and the size
- * drawn from SEED, and look at every byte; the last lines say whether
+ * and until, with nothing that is long. much: rails, and more long ones. waive:
+ * requests of two ranks are given up before, while and after their messages
+ * come. soak: in each turn all ranks send to the rank that is D further, with D
+ * and the size drawn from SEED, and look at every byte; the last lines say if
  * descriptors or memory have grown since the first tenth of the time. */
 #include "config.h"
 
@@ -165,6 +165,16 @@ static void rails(size_t most)
         MUST(shift(peer, peer, 1));
     } while (!(out[0] && in[0]) && !is_over(&begin, RAILS_WITHIN));
     printf("rank %d to %d: %s %s\n", me, peer, t.name, t.detail);
+}
+
+static void much(void)
+{
+    int peer = 1 - hpcboot_rank();
+
+    rails(MOST);
+    for (int i = 0; i < 2 * FULL; i++) {
+        MUST(shift(peer, peer, MOST));
+    }
 }
 
 /* All others compute before they first look at the network. */
@@ -412,6 +422,8 @@ int main(int argc, char **argv)
     } else if (strcmp(word, "brief") == 0) {
         rails(8);
         until(8);
+    } else if (strcmp(word, "much") == 0) {
+        much();
     } else if (strcmp(word, "waive") == 0) {
         waive();
     } else if (strcmp(word, "idle") == 0 && argc > 2) {

@@ -6,12 +6,18 @@
  * of a group of exceptions has a margin of + and |, and its own exception in
  * the first line behind "  | " that is not indented further. After
  * it another one may follow that was caused by it, with a sentence between.
- * PyTorch puts "[rank3]: " before each of these lines. A program may log what
- * it has handled: where there is no room for all, older ones are forgotten. */
+ * PyTorch puts "[rank3]: " before each of these lines, which tells that further
+ * ones are of the exception's text; of others so do a tab and the words before
+ * a stack of C++. A mistake in the script itself has no first line, and begins
+ * with a file and the number of a line, and nothing behind it. What Python's
+ * fault handler says begins with "Fatal Python error: ", and goes on with
+ * threads. A program may log what it has handled: where there is no room for
+ * all, older ones are forgotten. */
 #include "config.h"
 
 #include "bin/cli/fold.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +28,7 @@
 #define SHOWN_RANKS 8u        /* that are named in one line */
 #define NOBODY UINT32_MAX
 
-enum state { OUTSIDE, INSIDE, GROUP, MEMBERS, BEHIND, LINKED };
+enum state { OUTSIDE, INSIDE, GROUP, MEMBERS, BEHIND, LINKED, FATAL };
 
 struct rank_fold {
     enum state state;
@@ -95,11 +101,56 @@ static void note_last(struct rank_fold *r, const char *line, size_t len)
     r->last = hb_xstrndup(line, len < LAST_MAX ? len : LAST_MAX);
 }
 
-static enum state begun(const char *line, size_t len)
+/* `  File "t.py", line 3`: elsewhere a function's name follows. */
+static int is_mistake(const char *line, size_t len)
 {
-    return begins(line, len, "Traceback (most recent call last)") ? INSIDE
-           : begins(line, len, "  + Exception Group Traceback (most recent")
-               ? GROUP : OUTSIDE;
+    static const char before[] = "\", line ";
+    size_t digits = 0;
+
+    while (digits < len && isdigit((unsigned char)line[len - 1 - digits])) {
+        digits++;
+    }
+    len -= digits;
+    return digits > 0 && begins(line, len, "  File \"") &&
+           len >= strlen(before) &&
+           begins(line + len - strlen(before), strlen(before), before);
+}
+
+static enum state begun(const struct rank_fold *r, const char *line,
+                        size_t len)
+{
+    if (begins(line, len, "Traceback (most recent call last)")) {
+        return INSIDE;
+    }
+    if (begins(line, len, "  + Exception Group Traceback (most recent")) {
+        return GROUP;
+    }
+    if (begins(line, len, "Fatal Python error: ")) {
+        return FATAL;
+    }
+    return (r->state == OUTSIDE || r->state == BEHIND) &&
+           is_mistake(line, len) ? INSIDE : OUTSIDE;
+}
+
+static int is_of_fault(const char *line, size_t len)
+{
+    static const char *const heads[] = {
+        " ", "Current thread", "Thread 0x", "Python runtime state: ",
+        "Extension modules: "};
+    size_t i = 0;
+
+    while (i < sizeof heads / sizeof *heads && !begins(line, len, heads[i])) {
+        i++;
+    }
+    return len == 0 || i < sizeof heads / sizeof *heads;
+}
+
+/* Behind the exception's line; `marked`: as PyTorch does. */
+static int is_of_text(const char *line, size_t len, int marked)
+{
+    return marked || len == 0 || begins(line, len, "\t") ||
+           begins(line, len, "Exception raised from ") ||
+           begins(line, len, "frame #");
 }
 
 /* A line of a group's traceback; 0: it is none, and that is over. */
@@ -128,12 +179,21 @@ static int step_group(struct rank_fold *r, const char *line, size_t len)
 /* Moves on by one line (without its end); 1: it belongs to a traceback. */
 static int step(struct rank_fold *r, const char *line, size_t len)
 {
+    const char *whole = line;
+    enum state begins_now;
+    int marked;
+
     line = bare(line, &len);
-    if (begun(line, len) != OUTSIDE) {
+    marked = line != whole && line[-1] == ' ';
+    begins_now = begun(r, line, len);
+    if (begins_now != OUTSIDE) {
         if (r->state != LINKED) {
             r->from = r->text.len;
         }
-        r->state = begun(line, len);
+        r->state = begins_now;
+        if (begins_now == FATAL) {
+            note_last(r, line, len);
+        }
         return 1;
     }
     if (r->state == GROUP || r->state == MEMBERS) {
@@ -156,7 +216,13 @@ static int step(struct rank_fold *r, const char *line, size_t len)
             r->state = LINKED;
             return 1;
         }
-        if (len == 0) {
+        if (is_of_text(line, len, marked)) {
+            return 1;
+        }
+        r->state = OUTSIDE;
+        return 0;
+    case FATAL:
+        if (is_of_fault(line, len)) {
             return 1;
         }
         r->state = OUTSIDE;
@@ -227,31 +293,59 @@ const char *hb_fold_text(const struct hb_fold *f, uint32_t rank)
     return rank < f->n_ranks ? hb_str_text(&f->ranks[rank].text) : "";
 }
 
+uint32_t hb_fold_first(const struct hb_fold *f)
+{
+    return f->owner;
+}
+
+/* Do two lines differ in numbers alone, as those of ranks, ports and
+ * addresses? */
+static int is_alike(const char *a, const char *b)
+{
+    static const char number[] = "0123456789abcdefABCDEF";
+
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+    while (*a != '\0' && *b != '\0') {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            a += strspn(a, number);
+            b += strspn(b, number);
+        } else if (*a++ != *b++) {
+            return 0;
+        }
+    }
+    return *a == *b;
+}
+
 void hb_fold_summary(const struct hb_fold *f, struct hb_strv *lines)
 {
     unsigned char *done = hb_xcalloc(f->n_ranks, 1);
 
     for (uint32_t i = 0; i < f->n_ranks; i++) {
         struct hb_str o = HB_STR_INIT;
+        const char *last = f->ranks[i].last;
         uint32_t n = 0;
+        int differ = 0;
 
         if (done[i] || f->ranks[i].text.len == 0) {
             continue;
         }
         for (uint32_t k = i; k < f->n_ranks; k++) {
             if (f->ranks[k].text.len == 0 ||
-                !hb_streq(f->ranks[k].last, f->ranks[i].last)) {
+                !is_alike(f->ranks[k].last, last)) {
                 continue;
             }
             done[k] = 1;
+            differ |= last != NULL && !hb_streq(f->ranks[k].last, last);
             if (n++ < SHOWN_RANKS) {
                 hb_str_putf(&o, "%s%u", n > 1 ? ", " : "", k);
             }
         }
-        hb_strv_pushf(lines, "rank%s %s%s: %s", n > 1 ? "s" : "",
+        hb_strv_pushf(lines, "rank%s %s%s: %s%s", n > 1 ? "s" : "",
                       hb_str_text(&o), n > SHOWN_RANKS ? " and others" : "",
-                      f->ranks[i].last != NULL ? f->ranks[i].last
-                                               : "a traceback");
+                      last != NULL ? last : "a traceback",
+                      differ ? " (the numbers in it differ)" : "");
         hb_str_destroy(&o);
     }
     free(done);

@@ -21,8 +21,11 @@ void hb_fold_destroy(struct hb_fold *f); /* NULL-safe */
  * *shown. Pieces are whole lines, or parts of a long one. */
 void hb_fold_take(struct hb_fold *f, uint32_t rank, const char *data,
                   size_t len, struct hb_str *shown);
+/* The rank whose traceback was let through; UINT32_MAX: there was none. */
+uint32_t hb_fold_first(const struct hb_fold *f);
 /* At the end: the traceback of the rank that failed first, where it was kept
- * back ("" otherwise), and a line for each last line that ranks had. */
+ * back ("" otherwise), and a line for each last line that ranks had, one for
+ * those that differ in numbers alone. */
 const char *hb_fold_text(const struct hb_fold *f, uint32_t rank);
 void hb_fold_summary(const struct hb_fold *f, struct hb_strv *lines);
 

@@ -178,6 +178,25 @@ int job_carry_output(struct job_host *h, const struct hb_msg_output *m,
     return 0;
 }
 
+static int is_of_rank(const struct hb_verdict *v)
+{
+    return v->kind >= HB_CAUSE_START && v->kind <= HB_CAUSE_NO_FINALIZE;
+}
+
+/* A rank that has failed may take its time to end, in which others fail because
+ * of it, and end: the traceback that came first is not theirs. */
+static void tell_first(const struct job *j)
+{
+    uint32_t first = hb_fold_first(j->fold);
+
+    if (is_of_rank(&j->verdict) && first != j->first_rank &&
+        first < j->map->n_ranks) {
+        hb_log(HB_ERROR, "the first traceback, above, was rank %u's on %s; "
+               "rank %u ended first, with this one:", first,
+               job_host_of_rank(j, first), j->first_rank);
+    }
+}
+
 /* What was folded away, once all have ended. */
 void job_carry_tell_folded(struct job *j)
 {
@@ -192,6 +211,7 @@ void job_carry_tell_folded(struct job *j)
     hb_fold_summary(j->fold, &lines);
     text = hb_fold_text(j->fold, j->first_rank);
     if (level == HB_ERROR && *text != '\0') {
+        tell_first(j);
         hb_output_say(j->out, text, strlen(text));
     }
     for (size_t i = 0; i < lines.n; i++) {

@@ -1112,6 +1112,27 @@ END
     [ "$(grep -c '^Traceback' <<< "$output")" -le 2 ]
 }
 
+# Rank 1 ends long after rank 0, which fails because of it.
+@test "where another ends before the rank that showed a traceback first: both are told of" {
+    need python3
+    cat > t.py <<'END'
+import atexit, os, time
+if os.environ["RANK"] == "1":
+    atexit.register(time.sleep, 300)
+    raise ValueError("first")
+while "ValueError" not in open("out").read(): time.sleep(0.01)
+raise KeyError("later")
+END
+    status=0
+    hb --framework torch --oversubscribe -n 2 python3 t.py > out 2>&1 ||
+        status=$?
+    output=$(cat out)
+    ended_with 1
+    says '^hbrun: error: the first traceback, above, was rank 1.s on .*; rank 0 '
+    says '^hbrun: error: rank 0 on .* exited with status 1$'
+    [ "$(grep -c '^Traceback' <<< "$output")" -eq 2 ]
+}
+
 @test "of tracebacks that a job outlives the last lines are shown, too" {
     need python3
     cat > t.py <<'END'

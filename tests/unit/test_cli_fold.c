@@ -111,6 +111,58 @@ static void chained_and_prefixed_tracebacks(void **state)
     summary_is(*state, "ranks 1, 2: E: 2\n");
 }
 
+static void texts_of_several_lines(void **state)
+{
+    shows(*state, 0, TRACE("E: a") "b\n", TRACE("E: a") "b\n");
+    shows(*state, 1, "[rank1]: Traceback (most recent call last):\n"
+          "[rank1]:   File \"x\"\n[rank1]: DistBackendError: NCCL error in\n"
+          "[rank1]: Last error:\n[rank1]: socket closed\n"
+          "[rank1]:[W1130] said\nsaid\n", "[rank1]:[W1130] said\nsaid\n");
+    shows(*state, 2, TRACE("RuntimeError: loading") "\tMissing key(s)\n"
+          "\tUnexpected\nsaid\n\tsaid\n", "said\n\tsaid\n");
+    shows(*state, 3, TRACE("E: c") "Exception raised from f at x.cpp:1 (most "
+          "recent call first):\nframe #0: c10::E + 0x3e\nframe #1: g\n\n"
+          "said\n", "said\n");
+    summary_is(*state, "rank 1: DistBackendError: NCCL error in\n"
+                       "rank 2: RuntimeError: loading\nrank 3: E: c\n");
+}
+
+#define MISTAKE                                     \
+    "  File \"t.py\", line 12\n    x = = 1\n        ^\n" \
+    "SyntaxError: invalid syntax\n"
+
+static void mistakes_in_a_script_have_no_first_line(void **state)
+{
+    static const char stack[] = "  File \"t.py\", line 3, in f\n    g()\n"
+                                "said\n  File \", line \n";
+
+    shows(*state, 0, MISTAKE "said\n", MISTAKE "said\n");
+    shows(*state, 1, MISTAKE "said\n", "said\n");
+    shows(*state, 2, TRACE("E: a") MISTAKE, "");
+    shows(*state, 3, "Traceback (most recent call last):\n"
+          "  File \"t.py\", line 1, in <module>\n    import x\n" MISTAKE, "");
+    shows(*state, 4, stack, stack); /* traceback.print_stack() */
+    assert_string_equal(hb_fold_text(*state, 1), MISTAKE);
+    summary_is(*state, "ranks 1, 2, 3: SyntaxError: invalid syntax\n");
+}
+
+#define FAULT                                                    \
+    "Fatal Python error: Segmentation fault\n\n"                 \
+    "Thread 0x00007f0a (most recent call first):\n"              \
+    "  <no Python frame>\n\n"                                    \
+    "Current thread 0x00007f0b (most recent call first):\n"      \
+    "  File \"t.py\", line 3 in f\n  File \"t.py\", line 9\n\n" \
+    "Extension modules: numpy.core, torch._C (total: 2)\n"
+
+static void what_the_fault_handler_says_is_a_traceback(void **state)
+{
+    shows(*state, 5, FAULT "said\n", FAULT "said\n");
+    shows(*state, 6, "a\n" FAULT "said\n  said\n", "a\nsaid\n  said\n");
+    shows(*state, 7, TRACE("E: a") FAULT, "");
+    assert_string_equal(hb_fold_text(*state, 6), FAULT);
+    summary_is(*state, "ranks 6, 7: Fatal Python error: Segmentation fault\n");
+}
+
 static void equal_ends_are_one_line(void **state)
 {
     shows(*state, 0, TRACE("E"), TRACE("E"));
@@ -119,6 +171,29 @@ static void equal_ends_are_one_line(void **state)
     }
     summary_is(*state, "ranks 1, 2, 3, 4, 6, 7, 8, 9 and others: gone\n"
                        "rank 5: other\n");
+}
+
+static void ends_that_differ_in_numbers_are_one_line(void **state)
+{
+    static const char *const ends[] = {
+        "E: rank 1: closed by 10.77.0.1:41", "E: rank 2: closed by 10.77.0.1:5",
+        "E: rank 10: closed by 10.77.0.12:41", "E: rank x: closed by 10", "E: 1",
+        "E: rank 1: closed by 10.77.0.1:41 there"};
+
+    assert_int_equal(hb_fold_first(*state), UINT32_MAX);
+    shows(*state, 11, TRACE("E"), TRACE("E"));
+    assert_int_equal(hb_fold_first(*state), 11);
+    for (uint32_t i = 0; i < 6; i++) {
+        struct hb_str text = HB_STR_INIT;
+
+        hb_str_putf(&text, TRACE("%s"), ends[i]);
+        shows(*state, i, hb_str_text(&text), "");
+        hb_str_destroy(&text);
+    }
+    summary_is(*state, "ranks 0, 1, 2: E: rank 1: closed by 10.77.0.1:41 (the "
+               "numbers in it differ)\nrank 3: E: rank x: closed by 10\n"
+               "rank 4: E: 1\nrank 5: E: rank 1: closed by 10.77.0.1:41 "
+               "there\n");
 }
 
 static void what_is_kept_is_bounded(void **state)
@@ -189,7 +264,11 @@ int main(void)
         TEST(the_first_rank_is_shown_whole),
         TEST(pieces_may_end_anywhere_in_a_line),
         TEST(chained_and_prefixed_tracebacks),
+        TEST(texts_of_several_lines),
+        TEST(mistakes_in_a_script_have_no_first_line),
+        TEST(what_the_fault_handler_says_is_a_traceback),
         TEST(equal_ends_are_one_line),
+        TEST(ends_that_differ_in_numbers_are_one_line),
         TEST(what_is_kept_is_bounded),
         TEST(the_last_one_is_kept_whole),
     };

@@ -285,6 +285,8 @@ static int put_statement(struct expansion *x, const struct statement *s,
     case ST_DEFAULT:
         return put_env(x, s, c, &out->defaults, err);
     case ST_UNSET:
+        hb_env_unset(&out->set, s->name);
+        hb_env_unset(&out->defaults, s->name);
         hb_strv_push(&out->unset, s->name);
         return 0;
     case ST_FILE:

@@ -27,6 +27,13 @@ my() { hb --recipe my.conf --oversubscribe "$@"; }
     says '^0 there$'
 }
 
+@test "of what sets and takes away a variable the later one counts" {
+    recipe <<< $'env A 1\ndefault B 2\nunset A\nunset B\nunset C\nenv C 3'
+    B=own C=own run my -n 1 sh -c 'echo "a=$A b=$B c=$C"'
+    ended_with 0
+    says '^a= b= c=3$'
+}
+
 @test "what a recipe takes away stays where the user has said it" {
     recipe <<< $'unset A\nunset B'
     A=1 run my -x A -x B=2 -n 1 sh -c 'echo "a=$A b=$B"'

@@ -342,6 +342,12 @@ static int variable(struct lexer *l, struct builder *b,
     return rc;
 }
 
+/* Whoever ends lines so means a newline. */
+static int is_crlf(const struct lexer *l)
+{
+    return peek(l, 0) == '\r' && peek(l, 1) == '\n';
+}
+
 static int is_variable(const struct lexer *l)
 {
     return peek(l, 0) == '$' && peek(l, 1) == '{';
@@ -363,6 +369,8 @@ static int body(struct lexer *l, struct node **out, struct hpcboot_error *err)
             rc = variable(l, &b, err);
         } else if (peek(l, 0) == '\\') {
             rc = escape(l, &b, err);
+        } else if (is_crlf(l)) {
+            take(l);
         } else {
             open += peek(l, 0) == '{';
             open -= peek(l, 0) == '}';
@@ -431,6 +439,8 @@ static int lines(struct lexer *l, struct builder *b, struct hpcboot_error *err)
             rc = variable(l, b, err);
         } else if (peek(l, 0) == '\\') {
             rc = escape(l, b, err);
+        } else if (is_crlf(l)) {
+            take(l);
         } else {
             hb_str_putc(&b->text, (char)take(l));
         }

@@ -71,6 +71,15 @@ static void a_backslash_continues_any_line(void **state)
     refuses("env A \"a \\\n b\"\nenv B ${rnk}", "t.conf:3:7: there is no");
 }
 
+static void lines_may_end_as_on_windows(void **state)
+{
+    const char *t = "env A <<END\r\nx\r\n${each rank: ${rank}\r\n}y\r\n"
+                    "END\r\nenv B <<END\r\nz\rz\r\nEND\r\n";
+
+    gives(*state, t, 0, "A", "x\n0\n,1\n,2\ny");
+    gives(*state, t, 0, "B", "z\rz");
+}
+
 static void lines_in_brackets_are_lines(void **state)
 {
     const char *t = "[when rank is 1 and \\\n host is a] # of the first\n"
@@ -538,6 +547,7 @@ int main(void)
         TEST(a_variable_is_that_of_the_rank),
         TEST(quotes_and_continued_lines),
         TEST(a_backslash_continues_any_line),
+        TEST(lines_may_end_as_on_windows),
         TEST(lines_in_brackets_are_lines),
         TEST(each_walks_ranks_and_hosts),
         TEST(roles_number_their_ranks),

@@ -242,12 +242,38 @@ static int by_counts(struct job *j, const uint32_t *roles,
     return 0;
 }
 
+/* The roles that --role names, or all of the recipe, by its counts. */
+static int by_words(struct job *j, char *const *names,
+                    struct hpcboot_error *err)
+{
+    const struct job_framework *f = j->framework;
+    size_t n = f->role_names.n;
+    uint32_t *roles, *counts;
+    int rc;
+
+    while (f->role_names.n == 0 && names[n] != NULL) {
+        n++;
+    }
+    roles = hb_xcalloc(n, sizeof *roles);
+    counts = hb_xcalloc(n, sizeof *counts);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = f->role_names.n > 0 ? f->role_names.v[i] : names[i];
+
+        roles[i] = (uint32_t)role_named(f->recipe, name, strlen(name));
+        counts[i] = f->role_names.n > 0
+                        ? f->role_counts[i]
+                        : hb_recipe_role_count(f->recipe, i);
+    }
+    rc = by_counts(j, roles, counts, n, err);
+    free(roles);
+    free(counts);
+    return rc;
+}
+
 int job_roles_assign(struct job *j, struct hpcboot_error *err)
 {
     struct job_framework *f = j->framework;
     char *const *names = hb_recipe_roles(f->recipe);
-    uint32_t roles[64], counts[64];
-    size_t n = 0;
     int rc;
 
     free(f->role_of_rank);
@@ -260,15 +286,5 @@ int job_roles_assign(struct job *j, struct hpcboot_error *err)
     if (rc != 0) {
         return rc < 0 ? rc : 0;
     }
-    for (size_t i = 0; i < f->role_names.n && n < 64; i++) {
-        roles[n] = (uint32_t)role_named(f->recipe, f->role_names.v[i],
-                                        strlen(f->role_names.v[i]));
-        counts[n++] = f->role_counts[i];
-    }
-    for (size_t i = 0; f->role_names.n == 0 && names[i] != NULL && n < 64;
-         i++) {
-        roles[n] = (uint32_t)i;
-        counts[n++] = hb_recipe_role_count(f->recipe, i);
-    }
-    return by_counts(j, roles, counts, n, err);
+    return by_words(j, names, err);
 }

@@ -689,6 +689,16 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     ended_with 2
 }
 
+@test "a recipe may have any number of roles" {
+    { printf 'roles worker'; printf ' r%d=0' {1..70}; printf ' last=1\n'
+      echo 'env ROLE ${role}'; } | recipe
+    # shellcheck disable=SC2016  # expanded by the rank
+    run my -n 2 sh -c 'echo "is $ROLE"'
+    ended_with 0
+    says '^is worker$'
+    says '^is last$'
+}
+
 @test "more ranks than hosts of a framework with one process on each: why" {
     recipe <<< 'processes host'
     run my -n 2 true

@@ -404,8 +404,33 @@ static int check_given(struct job *j, struct hpcboot_error *err)
                                  "--np MIN:MAX", err) : rc;
 }
 
-static const char *env_get(const struct job *j, const char *name)
+/* The last of these rules that is about a variable: "+NAME=VALUE", "-NAME". */
+static const char *rule_about(const struct hb_strv *rules, const char *name)
 {
+    size_t len = strlen(name);
+
+    for (size_t i = rules->n; i-- > 0;) {
+        const char *rule = rules->v[i];
+
+        if ((rule[0] == '+' || rule[0] == '-') &&
+            strncmp(rule + 1, name, len) == 0 &&
+            rule[1 + len] == (rule[0] == '+' ? '=' : '\0')) {
+            return rule;
+        }
+    }
+    return NULL;
+}
+
+const char *job_framework_env(const struct job *j, const char *name,
+                              int *is_said)
+{
+    const char *rule = rule_about(&j->opt->apps[0].env_rules, name);
+
+    rule = rule != NULL ? rule : rule_about(&j->rules, name);
+    *is_said = rule != NULL && rule[0] == '+';
+    if (rule != NULL) {
+        return *is_said ? strchr(rule, '=') + 1 : NULL;
+    }
     return hb_search_env(j->env, name);
 }
 
@@ -415,7 +440,8 @@ static void give_environment(struct job *j)
 
     hb_recipe_env_names(j->framework->recipe, &names);
     for (size_t i = 0; i < names.n; i++) {
-        const char *value = env_get(j, names.v[i]);
+        int is_said;
+        const char *value = job_framework_env(j, names.v[i], &is_said);
         char *name = hb_xasprintf("env_%s", names.v[i]);
 
         if (value != NULL) {

@@ -49,6 +49,11 @@ void job_framework_name(struct job *j, const char *name, const char *fmt, ...)
  * 3 a variable of its operator; 0: it does not */
 int job_framework_of_gang(const struct job *j, const struct hb_recipe *r);
 
+/* What ranks find of a variable that no recipe sets: what the user says in so
+ * many words (-x NAME=VALUE, --env-file), else what hbrun itself has; NULL */
+const char *job_framework_env(const struct job *j, const char *name,
+                              int *is_said);
+
 /* launchers.c */
 int job_launchers_read(struct job *j, struct hpcboot_error *err);
 

@@ -62,9 +62,13 @@ static uint32_t wanted_port(const struct job *j,
         return (uint32_t)n | HB_PORT_MUST;
     }
     for (size_t i = 0; i < p->from.n; i++) {
-        const char *value = hb_search_env(j->env, p->from.v[i]);
+        int is_said;
+        const char *value = job_framework_env(j, p->from.v[i], &is_said);
         uint32_t port = value != NULL ? port_in(value) : 0;
 
+        if (port > 0 && is_said && p->kind == HB_RECIPE_PORT_HEAD) {
+            return port | HB_PORT_MUST; /* ranks have it in any case */
+        }
         if (port > 0) {
             *whose_out = p->from.v[i];
             return port;

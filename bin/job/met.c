@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bin/job/framework.h"
@@ -69,6 +70,30 @@ static uint32_t apart(const struct job *j, uint32_t *one)
     return n;
 }
 
+static int is_this_host(const char *place)
+{
+    return strstr(place, "localhost") != NULL || hb_starts_with(place, "=::1") ||
+           strstr(place, "[::1]") != NULL || strstr(place, "127.0.0.1") != NULL;
+}
+
+/* The user has named another place to all ranks (-x MASTER_ADDR=...), and not
+ * to each its own host. */
+static int names_place(const struct job *j, const struct hb_strv *rules)
+{
+    int yes = 0;
+
+    for (size_t i = 0; !yes && i < rules->n; i++) {
+        const char *rule = rules->v[i];
+        size_t len = strcspn(rule, "=");
+        char *name = hb_xstrndup(rule + 1, len - 1);
+
+        yes = rule[0] == '+' && !is_this_host(rule + len) &&
+              hb_recipe_says_where(j->framework->recipe, name);
+        free(name);
+    }
+    return yes;
+}
+
 /* Ranks that ended well and never met were worlds of one. */
 void job_meeting_judge(const struct job *j)
 {
@@ -84,7 +109,9 @@ void job_meeting_judge(const struct job *j)
     }
     lonely = !(f->head_met & (HB_MET_LISTENER | HB_MET_NEAR | HB_MET_FAR));
     n_apart = apart(j, &one);
-    if (f->n_places == 0 || (!lonely && n_apart == 0)) {
+    if (f->n_places == 0 || (!lonely && n_apart == 0) ||
+        names_place(j, &j->rules) ||
+        names_place(j, &j->opt->apps[0].env_rules)) {
         return;
     }
     if (lonely) {

@@ -367,6 +367,32 @@ int hb_recipe_lists_addresses(const struct hb_recipe *r)
     return 0;
 }
 
+static int has_head(const struct node *n)
+{
+    for (; n != NULL; n = n->next) {
+        if (n->kind == NODE_VARIABLE && (n->variable == VAR_head_host ||
+                                         n->variable == VAR_head_address ||
+                                         n->variable == VAR_head_url_address)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int hb_recipe_says_where(const struct hb_recipe *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_statements; i++) {
+        const struct statement *s = &r->statements[i];
+
+        if (s->kind == ST_ENV && hb_streq(s->name, name) &&
+            (has_head(s->words[0].nodes) ||
+             has_address(s->words[0].nodes, 0))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
                                              size_t *n_out)
 {

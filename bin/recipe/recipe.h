@@ -65,6 +65,8 @@ const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
 /* Is a list made of the addresses of all? Each rank then holds those of the
  * others. */
 int hb_recipe_lists_addresses(const struct hb_recipe *r);
+/* Does it tell ranks by this variable of the environment where to meet? */
+int hb_recipe_says_where(const struct hb_recipe *r, const char *name);
 char *const *hb_recipe_roles(const struct hb_recipe *r); /* or empty */
 /* How many ranks a role has where nobody says; HB_RECIPE_REST: those left. */
 #define HB_RECIPE_REST UINT32_MAX

@@ -625,6 +625,26 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     [ ! -e started ]
 }
 
+# shellcheck disable=SC2016  # expanded by the rank
+@test "what ranks are told by -x of where they meet counts as hbrun's own environment" {
+    run hb --explain --dry-run --framework torch -x MASTER_PORT=29977 -n 2 true
+    ended_with 0
+    says '^port master: 29977, as it was asked for$'
+    run hb --framework ray --recipe-set ray=./there_is_none \
+        -x RAY_ADDRESS=10.1.2.3:6379 -n 1 sh -c 'echo "at $RAY_ADDRESS"'
+    ended_with 0
+    says '^at 10\.1\.2\.3:6379$'
+    echo RAY_ADDRESS=10.1.2.3:6380 > said
+    run hb --framework ray --recipe-set ray=./there_is_none --env-file said \
+        -n 1 sh -c 'echo "at $RAY_ADDRESS"'
+    says '^at 10\.1\.2\.3:6380$'
+    recipe <<< 'env B ${env_A}'
+    A=own run my -x A=said -n 1 sh -c 'echo "has $B"'
+    says '^has said$'
+    A=own run my -x A -n 1 sh -c 'echo "has $B"'
+    says '^has own$'
+}
+
 @test "a recipe that is typed goes before a framework that a variable names" {
     recipe <<< 'env A mine'
     HPCBOOT_FRAMEWORK=torch run my -n 1 sh -c 'echo "$A$RANK"'
@@ -1175,6 +1195,15 @@ END
     run hb --framework torch --oversubscribe -n 2 true
     ended_with 0
     says 'none of your 2 ranks ever connected to 127.0.0.1:29[0-9]*'
+}
+
+@test "ranks that the user sends elsewhere are not told that they never met" {
+    run hb --framework torch -x MASTER_ADDR=10.1.2.3 --oversubscribe -n 2 true
+    ended_with 0
+    says_not 'ever connected'
+    run hb --framework torch -x MASTER_ADDR=localhost --oversubscribe -n 2 true
+    ended_with 0
+    says 'none of your 2 ranks ever connected'
 }
 
 # A rank of elastic Horovod that is left when rank 1 of four is lost.

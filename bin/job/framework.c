@@ -513,6 +513,7 @@ void job_framework_destroy(struct job_framework *f)
     }
     hb_recipe_destroy(f->recipe);
     hb_strv_destroy(&f->given);
+    hb_strv_destroy(&f->rules);
     hb_strv_destroy(&f->role_names);
     free(f->role_counts);
     free(f->name);

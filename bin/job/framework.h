@@ -14,6 +14,7 @@ struct job_framework {
     size_t len;
     struct hb_recipe *recipe;
     struct hb_strv given;
+    struct hb_strv rules; /* of variables, from the tool's own files */
     /* --role, as it was written; counts[i] HB_RECIPE_REST: what is left */
     struct hb_strv role_names;
     uint32_t *role_counts;

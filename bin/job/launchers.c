@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "bin/job/framework.h"
+#include "bin/proc/env.h"
 #include "bin/proc/search.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -130,16 +131,35 @@ static void take_launch(struct job *j, struct hb_launch *l)
     }
 }
 
+/* What lies there unasked must not be another's: it says what ranks load. */
+static int read_deepspeed_env(struct job *j, const char *path, int unasked,
+                              struct hpcboot_error *err)
+{
+    struct hb_strv *rules = &j->framework->rules;
+    int rc = (unasked ? hb_env_own_file_rules : hb_env_file_rules)(path, rules,
+                                                                   err);
+
+    if (unasked && rc == HPCBOOT_ERR_AUTH) {
+        hb_log(HB_WARN, "DeepSpeed's variables: %s; it is not used", err->text);
+        return 0;
+    }
+    if (rc < 0) { /* whatever is wrong with it: nothing has been started */
+        hb_error_prefix(err, rc, "DeepSpeed's variables");
+        err->code = rc = HPCBOOT_ERR_USAGE;
+    }
+    return rc;
+}
+
 /* DeepSpeed gives the ranks of several hosts the variables of these files, the
  * later one before the other. What --env-file names goes before both. */
-static void take_deepspeed_env(struct job *j)
+static int take_deepspeed_env(struct job *j, struct hpcboot_error *err)
 {
     const char *name = hb_search_env(j->env, "DS_ENV_FILE");
     const char *dirs[] = {hb_search_env(j->env, "HOME"), "."};
-    struct hb_strv *said = &j->own->env_files, all = HB_STRV_INIT;
+    int unasked = name == NULL || *name == '\0', rc = 0;
 
-    name = name != NULL && *name != '\0' ? name : ".deepspeed_env";
-    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+    name = unasked ? ".deepspeed_env" : name;
+    for (size_t i = 0; rc == 0 && i < sizeof dirs / sizeof *dirs; i++) {
         struct stat st;
         char *path;
 
@@ -149,16 +169,14 @@ static void take_deepspeed_env(struct job *j)
         path = name[0] == '/' ? hb_xstrdup(name)
                               : hb_xasprintf("%s/%s", dirs[i], name);
         if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-            hb_strv_push(&all, path);
+            rc = read_deepspeed_env(j, path, unasked, err);
         }
         free(path);
         if (name[0] == '/') {
             break;
         }
     }
-    hb_strv_extend(&all, hb_strv_view(said));
-    hb_strv_destroy(said);
-    *said = all;
+    return rc;
 }
 
 /* The operator's policy is one torchrun on each host of its gang: it does not
@@ -216,7 +234,7 @@ int job_launchers_read(struct job *j, struct hpcboot_error *err)
         take_launch(j, &l);
     }
     if (rc == 1 && hb_streq(l.tool, "deepspeed")) {
-        take_deepspeed_env(j);
+        rc = take_deepspeed_env(j, err);
     }
     hb_launch_destroy(&l);
     return rc < 0 ? rc : 0;

@@ -13,6 +13,7 @@
 #include "bin/job/ancestry.h"
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
+#include "bin/job/framework.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
@@ -79,9 +80,13 @@ static mode_t current_umask(void)
     return mask;
 }
 
-/* Rules of --env-file come before those of the command line. */
+/* Rules of a framework's own files come before those of --env-file, and these
+ * before those of the command line: the last one counts. */
 int job_read_rules(struct job *j, struct hpcboot_error *err)
 {
+    if (j->framework != NULL) {
+        hb_strv_extend(&j->rules, hb_strv_view(&j->framework->rules));
+    }
     for (size_t i = 0; i < j->opt->env_files.n; i++) {
         int rc = hb_env_file_rules(j->opt->env_files.v[i], &j->rules, err);
 

@@ -65,6 +65,9 @@ int hb_env_read_pid1_at(const char *proc, int pid, struct hb_strv *out,
  * comment ("#" first). "export " before a name is skipped. Makes rules. */
 int hb_env_file_rules(const char *path, struct hb_strv *rules_out,
                       struct hpcboot_error *err);
+/* The same for a file that nobody has named: ERR_AUTH as hb_file_read_own. */
+int hb_env_own_file_rules(const char *path, struct hb_strv *rules_out,
+                          struct hpcboot_error *err);
 /* The same from memory; `name` is for error texts. */
 int hb_env_text_rules(const char *name, const char *text, size_t len,
                       struct hb_strv *rules_out, struct hpcboot_error *err);

@@ -200,16 +200,31 @@ int hb_env_text_rules(const char *name, const char *text, size_t len,
     return rc;
 }
 
-int hb_env_file_rules(const char *path, struct hb_strv *rules_out,
-                      struct hpcboot_error *err)
+typedef int (*read_fn)(const char *path, size_t max_bytes, char **data_out,
+                       size_t *len_out, struct hpcboot_error *err);
+
+static int file_rules(read_fn read_file, const char *path,
+                      struct hb_strv *rules_out, struct hpcboot_error *err)
 {
     char *text = NULL;
     size_t len = 0;
-    int rc = hb_file_read_lasting(path, MAX_ENV_FILE_BYTES, &text, &len, err);
+    int rc = read_file(path, MAX_ENV_FILE_BYTES, &text, &len, err);
 
     if (rc == HPCBOOT_OK) {
         rc = hb_env_text_rules(path, text, len, rules_out, err);
     }
     free(text);
     return rc;
+}
+
+int hb_env_file_rules(const char *path, struct hb_strv *rules_out,
+                      struct hpcboot_error *err)
+{
+    return file_rules(hb_file_read_lasting, path, rules_out, err);
+}
+
+int hb_env_own_file_rules(const char *path, struct hb_strv *rules_out,
+                          struct hpcboot_error *err)
+{
+    return file_rules(hb_file_read_own, path, rules_out, err);
 }

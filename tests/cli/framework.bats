@@ -390,6 +390,27 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says '^  $'
 }
 
+# shellcheck disable=SC2016  # expanded by the rank
+@test "DeepSpeed's file of variables that is another user's is not used" {
+    need_root
+    local tool='deepspeed --no_local_rank --no_python'
+    echo A=theirs > .deepspeed_env
+    chown 65534 .deepspeed_env
+    # shellcheck disable=SC2086  # words
+    run hb -n 1 $tool sh -c 'echo "<$A>"'
+    ended_with 0
+    says '^<>$'
+    says '\.deepspeed_env belongs to uid 65534, .*; it is not used$'
+    chown 0 .deepspeed_env
+    chmod 666 .deepspeed_env
+    # shellcheck disable=SC2086  # words
+    run hb -n 1 $tool sh -c 'echo "<$A>"'
+    says '^<>$'
+    # shellcheck disable=SC2086  # words
+    DS_ENV_FILE=.deepspeed_env run hb -n 1 $tool sh -c 'echo "<$A>"'
+    says '^<theirs>$'
+}
+
 @test "a launcher on each host learns how few hosts, and how many, there may be" {
     printf '#!/bin/sh\necho "itself: $*"\n' > python3
     chmod +x python3

@@ -266,9 +266,12 @@ void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec)
     }
 }
 
-/* Threads of a rank that has several CPUs; what the user set stays. */
-static void put_threads(const struct agent *a, struct hb_strv *env)
+/* Threads of a rank that has several CPUs; what the user set stays. Places are
+ * CPUs that a runtime of OpenMP binds its threads to, the first ones first:
+ * ranks that may run on the same CPUs would all be on these. */
+static void put_threads(const struct rank *r, struct hb_strv *env)
 {
+    const struct agent *a = r->agent;
     uint32_t pe = a->bind_policy.pe;
 
     if (pe < 2) {
@@ -277,7 +280,8 @@ static void put_threads(const struct agent *a, struct hb_strv *env)
     if (hb_env_get(env, "OMP_NUM_THREADS") == NULL) {
         hb_env_setf(env, "OMP_NUM_THREADS", "%u", pe);
     }
-    if (hb_env_get(env, "OMP_PLACES") == NULL) {
+    if (hb_env_get(env, "OMP_PLACES") == NULL &&
+        hb_bind_is_apart(&a->bind, (uint32_t)(r - a->ranks))) {
         hb_env_set(env, "OMP_PLACES",
                    hb_bind_by_threads(&a->bind_policy) ? "threads" : "cores");
     }
@@ -313,7 +317,7 @@ void agent_bind_env(const struct rank *r, struct hb_strv *env)
 {
     const struct agent *a = r->agent;
 
-    put_threads(a, env);
+    put_threads(r, env);
     if (a->gpus != NULL) {
         put_gpus(r, env);
     }

@@ -65,6 +65,19 @@ void hb_bind_plan_destroy(struct hb_bind_plan *plan)
     memset(plan, 0, sizeof(*plan));
 }
 
+int hb_bind_is_apart(const struct hb_bind_plan *plan, uint32_t rank)
+{
+    for (uint32_t i = 0; plan->bound && i < plan->n_ranks; i++) {
+        struct hb_cpus shared = plan->cpus[rank];
+
+        hb_cpus_and(&shared, &plan->cpus[i]);
+        if (i != rank && hb_cpus_count(&shared) > 0) {
+            return 0;
+        }
+    }
+    return plan->bound;
+}
+
 static uint32_t whole_cpus(uint32_t quota_milli)
 {
     return quota_milli / 1000 + (quota_milli % 1000 != 0);

@@ -74,6 +74,8 @@ struct hb_bind_plan {
     char *why;            /* one sentence, never NULL */
 };
 
+/* Has the rank CPUs that no other one of the plan is bound to? */
+int hb_bind_is_apart(const struct hb_bind_plan *plan, uint32_t rank);
 /* Is a CPU of such ranks a hardware thread? Else it is a core. */
 int hb_bind_by_threads(const struct hb_bind_policy *policy);
 /* Ranks that have CPUs of their own on such a host; 0: as many as you like,

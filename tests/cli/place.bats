@@ -937,6 +937,22 @@ ranks_of() { # HOST of a plan in $output
     says '^none$'
 }
 
+# shellcheck disable=SC2016  # expanded by the rank
+@test "ranks that may run on the same CPUs are told no places for threads" {
+    hwloc_is_there
+    [ "$(nproc)" -ge 2 ] || skip 'one CPU'
+    local how show='echo "$OMP_NUM_THREADS ${OMP_PLACES-none}"'
+    for how in '--map-by slot:PE=2 --bind-to none' \
+        '--map-by slot:PE=2:OVERSUBSCRIBE' \
+        '--map-by slot:PE=2 --bind-to core:overload-allowed'; do
+        # shellcheck disable=SC2086  # words
+        run hb -n "$(nproc)" $how sh -c "$show"
+        ended_with 0
+        says '^2 none$'
+        says_not 'cores'
+    done
+}
+
 @test "what is bound is what the rank's kernel says" {
     hwloc_is_there
     run hb -n 1 --bind-to core --report-bindings \

@@ -266,6 +266,22 @@ void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec)
     }
 }
 
+/* Whether the user has said where threads are, also in the words of a runtime
+ * of its own, which places would overrule. */
+static int places_are_said(const struct hb_strv *env)
+{
+    static const char *const names[] = {
+        "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (hb_env_get(env, names[i]) != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Threads of a rank that has several CPUs; what the user set stays. Places are
  * CPUs that a runtime of OpenMP binds its threads to, the first ones first:
  * ranks that may run on the same CPUs would all be on these. */
@@ -280,7 +296,7 @@ static void put_threads(const struct rank *r, struct hb_strv *env)
     if (hb_env_get(env, "OMP_NUM_THREADS") == NULL) {
         hb_env_setf(env, "OMP_NUM_THREADS", "%u", pe);
     }
-    if (hb_env_get(env, "OMP_PLACES") == NULL &&
+    if (!places_are_said(env) &&
         hb_bind_is_apart(&a->bind, (uint32_t)(r - a->ranks))) {
         hb_env_set(env, "OMP_PLACES",
                    hb_bind_by_threads(&a->bind_policy) ? "threads" : "cores");

@@ -938,6 +938,19 @@ ranks_of() { # HOST of a plan in $output
 }
 
 # shellcheck disable=SC2016  # expanded by the rank
+@test "who says in a runtime's own words where threads are is not overruled" {
+    hwloc_is_there
+    [ "$(nproc)" -ge 2 ] || skip 'one CPU'
+    local said
+    for said in GOMP_CPU_AFFINITY=0-1 KMP_AFFINITY=compact; do
+        run hb -n 1 --map-by slot:PE=2 -x $said \
+            sh -c 'echo "$OMP_NUM_THREADS ${OMP_PLACES-none}"'
+        ended_with 0
+        says '^2 none$'
+    done
+}
+
+# shellcheck disable=SC2016  # expanded by the rank
 @test "ranks that may run on the same CPUs are told no places for threads" {
     hwloc_is_there
     [ "$(nproc)" -ge 2 ] || skip 'one CPU'

@@ -7,6 +7,7 @@ libhbbin_a_SOURCES += \
     %D%/files.c \
     %D%/fold.c %D%/fold.h \
     %D%/help.c \
+    %D%/hydra.c \
     %D%/logsink.c %D%/logsink.h \
     %D%/mca.c %D%/mca.def \
     %D%/optdef.h \

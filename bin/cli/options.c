@@ -488,7 +488,7 @@ static void destroy_texts(struct hb_options *o)
         o->default_slots,
         o->pod_selector, o->pod_group, o->launch_with,
         o->prefix, o->kex, o->identity, o->ssh_config, o->user, o->host_keys,
-        o->map_by, o->rank_by, o->bind_to, o->pmi, o->output_dir,
+        o->map_by, o->map_inside, o->rank_by, o->bind_to, o->pmi, o->output_dir,
         o->out_pattern, o->err_pattern, o->stdin_target, o->events,
         o->metrics, o->on_failure,
         o->help_topic, o->completion, o->mem_bind, o->grid, o->order,

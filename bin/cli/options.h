@@ -68,6 +68,7 @@ struct hb_options {
                                 * connect_timeout_ms already */
     /* placement */
     char *map_by, *rank_by, *bind_to; /* texts, checked by their modules */
+    char *map_inside;          /* Hydra's --map-by: an object of hosts */
     int oversubscribe;         /* 1, 0, -1 = forbidden */
     int nolocal, report_bindings;
     uint32_t per_node;         /* -N, -ppn; 0: not given */

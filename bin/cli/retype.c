@@ -80,8 +80,8 @@ static void forget_files(struct hb_options *o)
 /* Its ranks go where there is room, on cores that others may be bound to. */
 static void forget_places(struct hb_options *o)
 {
-    char **texts[] = {&o->map_by, &o->rank_by, &o->bind_to, &o->grid,
-                      &o->mem_bind};
+    char **texts[] = {&o->map_by, &o->map_inside, &o->rank_by, &o->bind_to,
+                      &o->grid, &o->mem_bind};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         forget(texts[i]);

@@ -156,6 +156,23 @@ static void bind_in_turn(struct hb_bind_policy *b)
     }
 }
 
+/* Hydra's --map-by: on whatever host they are, ranks are dealt to its objects
+ * one by one. By objects no larger than those of which each has several
+ * (core:2) they would overlap there, and sit side by side here. */
+static int map_inside(const struct hb_options *o, struct hb_bind_policy *b,
+                      struct hpcboot_error *err)
+{
+    struct hb_map_policy p = {0};
+    int rc = hb_map_by_parse(o->map_inside, &p, err);
+
+    if (rc == 0 && (b->pe < 2 || p.by - HB_MAP_HWTHREAD >
+                                     b->to - HB_BIND_HWTHREAD)) {
+        b->by = p.by;
+        b->rank_by = HB_RANK_SLOT;
+    }
+    return rc;
+}
+
 /* Which CPUs a rank gets is decided on its host; the wish is checked here. */
 static int read_binding(struct job *j, struct hpcboot_error *err)
 {
@@ -168,8 +185,13 @@ static int read_binding(struct job *j, struct hpcboot_error *err)
         return rc;
     }
     hb_bind_policy_map(&j->bind, &j->policy);
-    if (j->opt->dialect != HB_DIALECT_OPENMPI) {
+    if (j->opt->map_inside != NULL && j->bind.to > HB_BIND_NONE) {
+        rc = map_inside(j->opt, &j->bind, err);
+    } else if (j->opt->dialect != HB_DIALECT_OPENMPI) {
         bind_in_turn(&j->bind);
+    }
+    if (rc < 0) {
+        return rc;
     }
     if (j->opt->dialect == HB_DIALECT_HYDRA && j->bind.to > HB_BIND_NONE) {
         j->bind.overload_allowed = 1; /* it begins again when each has one */

@@ -583,6 +583,31 @@ ranks_of() { # HOST of a plan in $output
     [ "$(cpus_of_ranks)" = '0 1 2 3 0 ' ]
 }
 
+@test "Hydra: --map-by deals what is bound to the objects of a host in turn" {
+    hwloc_is_there
+    ln -s "$hbrun" mpiexec.hydra
+    local sockets='*=synthetic:pack:2 core:2 pu:2'
+    hydra() { run ./mpiexec.hydra --dry-run --topo-of "$sockets" "$@" true; }
+    hydra -hosts a -n 3 -bind-to core -map-by socket
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-1 4-5 2-3 ' ]
+    says_not 'ignored'
+    hydra -hosts a,b -ppn 3 -n 6 -map-by socket -bind-to hwthread
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 4 1 0 4 1 ' ]
+    hydra -hosts a -n 3 -bind-to socket -map-by core
+    [ "$(cpus_of_ranks)" = '0-3 0-3 4-7 ' ]
+    hydra -hosts a -n 2 -bind-to core:2 -map-by hwthread
+    [ "$(cpus_of_ranks)" = '0-3 4-7 ' ]
+    hydra -hosts a -n 2 -map-by socket
+    ended_with 0
+    says 'nobody asked'
+    hydra -hosts a -n 2 -bind-to core -map-by socket:2
+    ended_with 0
+    says 'map-by socket:2 is ignored'
+    [ "$(cpus_of_ranks)" = '0-1 2-3 ' ]
+}
+
 @test "so many on each host, and a policy that says something else" {
     run plan -H a:8,b:8 --npernode 2 --map-by node
     ended_with 0

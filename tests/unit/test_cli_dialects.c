@@ -98,9 +98,10 @@ static void hydra_placement(void **state)
     assert_int_equal(o->per_node, 2);
     assert_string_equal(o->bind_to, "package");
     assert_null(o->map_by);
+    assert_string_equal(o->map_inside, "core");
     assert_int_equal(o->tag_output, HB_TAG_HYDRA);
     assert_int_equal(o->oversubscribe, 1);
-    assert_int_equal(o->warnings.n, 1);
+    assert_int_equal(o->warnings.n, 0);
     parsed_free(&p);
 }
 

@@ -35,7 +35,8 @@ static inline int hpcboot_init_mpi(const MPI_Comm *comm,
 {
     struct hpcboot_bootstrap b = HPCBOOT_BOOTSTRAP_INIT;
 
-    if (MPI_Comm_rank(*comm, &b.rank) != MPI_SUCCESS ||
+    if (*comm == MPI_COMM_NULL ||
+        MPI_Comm_rank(*comm, &b.rank) != MPI_SUCCESS ||
         MPI_Comm_size(*comm, &b.size) != MPI_SUCCESS) {
         if (err != NULL) {
             err->code = HPCBOOT_ERR_USAGE;

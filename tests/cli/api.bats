@@ -613,6 +613,40 @@ END
     says 'PMI-1: cannot write to the launcher: Broken pipe'
 }
 
+@test "a communicator that this rank is not in, Open MPI and MPICH" {
+    need_module pmix libpmix
+    need_plain_build
+    need mpicc.openmpi mpicc.mpich
+    cat > left_out.c <<'END'
+#include <hpcboot/hpcboot.h>
+#include <hpcboot/mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    struct hpcboot_error err = {0};
+    MPI_Comm some;
+    int me, rc;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_split(MPI_COMM_WORLD, me == 0 ? MPI_UNDEFINED : 1, 0, &some);
+    rc = hpcboot_init_mpi(&some, NULL, &err);
+    printf("%d: %d %s\n", me, rc == HPCBOOT_ERR_USAGE, err.text);
+    if (rc == 0) {
+        hpcboot_finalize(NULL);
+    }
+    return MPI_Finalize();
+}
+END
+    for mpi in openmpi mpich; do
+        build mpicc.$mpi left_out.c -std=c11 -O1
+        run hb -n 3 ./program
+        ended_with 0
+        says '^0: 1 .*pass one that this rank is in$'
+        says '^1: 0 $'
+        says '^2: 0 $'
+    done
+}
+
 @test "MPI and libhpcboot in one program, Open MPI and MPICH" {
     need_module pmix libpmix
     need_plain_build

@@ -37,6 +37,7 @@
 #define FULL_KEY_SIZE (KEY_MAX + 16)
 
 struct card {
+    uint32_t rank;
     char machine[BOOT_ID_MAX];
     uint64_t net_space;
     char host[HOST_MAX + 1];
@@ -65,6 +66,7 @@ static void read_machine(struct card *c)
 static void put_card(struct hb_buf *b, const struct card *c,
                      const struct hpcboot_error *refusal)
 {
+    hb_buf_put_u32(b, c->rank);
     hb_buf_put_str(b, c->machine);
     hb_buf_put_u64(b, c->net_space);
     hb_buf_put_str(b, c->host);
@@ -77,6 +79,7 @@ static void put_card(struct hb_buf *b, const struct card *c,
 static int get_card(struct hb_buf *b, struct card *c,
                     struct hpcboot_error *refusal)
 {
+    uint32_t rank = hb_buf_get_u32(b);
     const char *machine = hb_buf_get_str(b, BOOT_ID_MAX - 1);
     uint64_t space = hb_buf_get_u64(b);
     const char *host = hb_buf_get_str(b, HOST_MAX);
@@ -88,6 +91,7 @@ static int get_card(struct hb_buf *b, struct card *c,
     if (hb_buf_failed(b) || code > INT32_MAX) {
         return HPCBOOT_ERR_PROTOCOL;
     }
+    c->rank = rank;
     snprintf(c->machine, sizeof c->machine, "%s", machine);
     snprintf(c->host, sizeof c->host, "%s", host);
     snprintf(c->socket, sizeof c->socket, "%s", name);
@@ -173,6 +177,9 @@ static int fetch_card(struct hb_foreign *f, uint32_t rank, struct card *card,
     if (rc == 0 && get_card(&b, card, &refusal) < 0) {
         rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "rank %u is of another version "
                      "of hpcboot", rank);
+    } else if (rc == 0 && card->rank != rank) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: what rank %u gives is at the "
+                     "place of rank %u", f->f->name, card->rank, rank);
     } else if (rc == 0 && refusal.code < 0) {
         rc = hb_fail(err, refusal.code, "rank %u on %s: %s", rank, card->host,
                      refusal.text);
@@ -313,7 +320,8 @@ static void keep_names(struct hb_foreign *f, const struct card *cards)
 int hb_foreign_meet(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
                     struct hpcboot_error *err)
 {
-    struct card mine = {0}, *cards = hb_xcalloc(f->r.size, sizeof *cards);
+    struct card mine = {.rank = f->r.rank},
+                *cards = hb_xcalloc(f->r.size, sizeof *cards);
     struct hpcboot_error refusal = {0};
     int listen_fd = -1, rc;
 

@@ -107,6 +107,19 @@ inside() {
     done
 }
 
+@test "ranks that a program brings together itself: their numbers and places differ" {
+    local case
+    for case in 'alike|0 gives is at the place of rank 1' \
+        'reversed|2 gives is at the place of rank 0'; do
+        run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" 3 \
+            "${case%|*}"
+        ended_with 0
+        for i in 0 1 2; do
+            says "^rank $i: .*a mapping.*: what rank ${case#*|}$"
+        done
+    done
+}
+
 @test "ranks that a program brings together itself: an end with messages under way" {
     for ranks in 2 5; do
         run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" \

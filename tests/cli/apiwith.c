@@ -12,6 +12,8 @@
  *                      and the next carries what was put since; from 5 ranks on
  *     apiwith RANKS device|setting  the last rank cannot be one at first; all
  *                      hear why, and once it can they begin
+ *     apiwith RANKS reversed|alike  the ranks' numbers are not the places that
+ *                      their bytes stand at; all hear so
  *     apiwith RANKS end  the first rank ends while its messages are under way,
  *                      of which nobody has a request any more */
 #include "config.h"
@@ -251,6 +253,14 @@ static int refuse_one(const struct hpcboot_bootstrap *b, const char *how)
     return fflush(stdout);
 }
 
+static int mistake_ranks(struct hpcboot_bootstrap *b, const char *how)
+{
+    b->rank = strcmp(how, "alike") == 0 ? 0 : ranks - 1 - me;
+    HOLDS(hpcboot_init_with(b, NULL, &err) == HPCBOOT_ERR_USAGE);
+    printf("rank %d: %s\n", me, err.text);
+    return fflush(stdout);
+}
+
 static int rank(const char *how)
 {
     struct hpcboot_bootstrap b = HPCBOOT_BOOTSTRAP_INIT;
@@ -261,6 +271,9 @@ static int rank(const char *how)
     b.allgather = gather;
     if (strcmp(how, "device") == 0 || strcmp(how, "setting") == 0) {
         return refuse_one(&b, how);
+    }
+    if (strcmp(how, "reversed") == 0 || strcmp(how, "alike") == 0) {
+        return mistake_ranks(&b, how);
     }
     MUST(hpcboot_init_with(&b, NULL, &err));
     return strcmp(how, "values") == 0 ? use_values()

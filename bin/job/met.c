@@ -72,8 +72,9 @@ static uint32_t apart(const struct job *j, uint32_t *one)
 
 static int is_this_host(const char *place)
 {
-    return strstr(place, "localhost") != NULL || hb_starts_with(place, "=::1") ||
-           strstr(place, "[::1]") != NULL || strstr(place, "127.0.0.1") != NULL;
+    return strstr(place, "localhost") != NULL ||
+           hb_starts_with(place, "=::1") || strstr(place, "[::1]") != NULL ||
+           strstr(place, "127.0.0.1") != NULL;
 }
 
 /* The user has named another place to all ranks (-x MASTER_ADDR=...), and not

@@ -176,9 +176,10 @@ static void equal_ends_are_one_line(void **state)
 static void ends_that_differ_in_numbers_are_one_line(void **state)
 {
     static const char *const ends[] = {
-        "E: rank 1: closed by 10.77.0.1:41", "E: rank 2: closed by 10.77.0.1:5",
-        "E: rank 10: closed by 10.77.0.12:41", "E: rank x: closed by 10", "E: 1",
-        "E: rank 1: closed by 10.77.0.1:41 there"};
+        "E: rank 1: closed by 10.77.0.1:41",
+        "E: rank 2: closed by 10.77.0.1:5",
+        "E: rank 10: closed by 10.77.0.12:41", "E: rank x: closed by 10",
+        "E: 1", "E: rank 1: closed by 10.77.0.1:41 there"};
 
     assert_int_equal(hb_fold_first(*state), UINT32_MAX);
     shows(*state, 11, TRACE("E"), TRACE("E"));

@@ -18,6 +18,9 @@ module hpcboot
     integer, parameter :: hpcboot_error_text_max = 512
     integer(c_int), parameter :: hpcboot_any_source = -1
     integer(c_int), parameter :: hpcboot_any_tag = -1
+    integer(c_int), parameter :: hpcboot_tag_max = int(z'3fffffff', c_int)
+    integer, parameter :: hpcboot_key_max = 255
+    integer, parameter :: hpcboot_value_max = 1048576
     integer(c_int), parameter :: hpcboot_scope_job = 0
     integer(c_int), parameter :: hpcboot_scope_node = 1
     integer(c_int), parameter :: hpcboot_collect = 1

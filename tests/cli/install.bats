@@ -79,6 +79,39 @@ run_program() {
     diff wanted there
 }
 
+@test "the Fortran module has the numbers of the C headers" {
+    [ -n "${FORTRAN:=$(command -v gfortran)}" ] ||
+        skip 'no Fortran compiler is installed'
+    sed -nE 's/^ *integer.*, parameter :: (hpcboot_[a-z0-9_]+) = .*/\1/p' \
+        "$root$prefix/include/hpcboot/hpcboot.f90" > names
+    for name in tag_max key_max value_max err_nomem double_complex user; do
+        grep -q "^hpcboot_$name$\|^hpcboot_op_$name$" names
+    done
+    {
+        echo 'program numbers'
+        echo 'use hpcboot'
+        sed "s/.*/print '(i0)', &/" names
+        echo 'end program'
+    } > numbers.f90
+    {
+        printf '#include <stdio.h>\n#include <hpcboot/hpcboot.h>\n'
+        echo 'int main(void)'
+        echo '{'
+        tr '[:lower:]' '[:upper:]' < names |
+            sed 's/.*/printf("%lld\\n", (long long)&);/'
+        echo '}'
+    } > numbers.c
+    # shellcheck disable=SC2046
+    "$FORTRAN" "$root$prefix/include/hpcboot/hpcboot.f90" numbers.f90 \
+        -o of_fortran $(flags --cflags --libs)
+    # shellcheck disable=SC2046
+    "${cc[@]}" numbers.c -o of_c $(flags --cflags --libs)
+    export LD_LIBRARY_PATH="$root$prefix/lib"
+    paste -d' ' names <(./of_c) > wanted
+    paste -d' ' names <(./of_fortran) > there
+    diff wanted there
+}
+
 @test "each procedure of the Fortran module does what it does in C" {
     [ -n "${FORTRAN:=$(command -v gfortran)}" ] ||
         skip 'no Fortran compiler is installed'

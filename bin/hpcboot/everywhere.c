@@ -133,7 +133,6 @@ int hb_everywhere_look(const struct hb_command *self,
     hb_strv_push(&line, "--bind-to=none");
     hb_strv_push(&line, "--stdin=none"); /* it is whose who asks */
     hb_strv_push(&line, "--pmi=none"); /* they look, and do not meet */
-    hb_strv_push(&line, "--framework=none");
     hb_strv_take(&line, hb_self_exe());
     hb_strv_push(&line, self->name);
     hb_strv_push(&line, "--here");

@@ -151,7 +151,6 @@ static void launch_words(const struct wanted *w, struct hb_strv *line)
 
     hb_gang_words(args, w, line);
     hb_strv_push(line, "--stdin=none");
-    hb_strv_push(line, "--framework=none"); /* they meet by the library */
     if (w->np != NULL) {
         hb_strv_pushf(line, "--np=%s", w->np);
     }

@@ -45,14 +45,16 @@ static void listen_there(void)
     port = ntohs(at.sin_port);
 }
 
-/* A card: machine, network namespace, host, socket, address. The other one is
- * of another namespace, and listens at another port. */
+/* A card: rank, machine, network namespace, host, socket, address. The other
+ * one is of rank 1, of another namespace, and listens at another port. */
 static void change_card(char *card, size_t size)
 {
     struct hb_buf b;
     struct hb_bytes address;
 
     hb_buf_view(&b, card, size);
+    (void)hb_buf_get_u32(&b);
+    card[size - hb_buf_left(&b) - 1] = 1;
     (void)hb_buf_get_str(&b, size);
     card[size - hb_buf_left(&b)] ^= 1;
     (void)hb_buf_get_u64(&b);

@@ -190,8 +190,7 @@ static int goes_on(const struct job *j, const struct hb_cause *cause)
            (kind == HB_CAUSE_START || kind == HB_CAUSE_EXIT ||
             (kind == HB_CAUSE_HOST && j->begun) ||
             kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_NO_INIT ||
-            kind == HB_CAUSE_SPAWNED ||
-            kind == HB_CAUSE_NO_FINALIZE);
+            kind == HB_CAUSE_SPAWNED || kind == HB_CAUSE_NO_FINALIZE);
 }
 
 /* Where the others go on, a failure is told when it happens. The first is said
@@ -240,6 +239,7 @@ void job_cause(struct job *j, const struct hb_cause *cause)
         job_kill(j, (uint32_t)j->opt->grace_ms, reason);
     } else if (!j->grace_given) {
         j->end_signal = 0; /* it was for this cause */
+        j->verdict.outlived = 1;
         tell_failure(j, cause);
         job_meeting_settle(j); /* it may have been the last one that worked */
     }

@@ -103,7 +103,8 @@ static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
     if (follows_a_loss(v, c)) {
         return 0;
     }
-    if (is_same_moment(v, c) && outranks(v->kind) != outranks(c->kind)) {
+    if (is_same_moment(v, c) && outranks(v->kind) != outranks(c->kind) &&
+        !(v->outlived && c->kind == HB_CAUSE_USER)) {
         return outranks(c->kind) > outranks(v->kind);
     }
     return v->time_ns > c->time_ns;

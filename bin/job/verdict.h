@@ -63,6 +63,8 @@ struct hb_verdict {
     int64_t time_ns;
     int status;              /* exit status; 0 while nothing has failed */
     unsigned n_causes;       /* how many were told, the first included */
+    int outlived;            /* the job has gone on: what hbrun is told later
+                                is another matter */
     char killed_on[HB_VERDICT_HOST_MAX]; /* where a rank was killed by SIGKILL
                                 without evidence of why; else "" */
     char text[HB_VERDICT_TEXT_MAX]; /* one sentence; "" without a cause */

@@ -25,6 +25,7 @@
 #define KEPT_MAX (32u << 10)  /* of one rank */
 #define TOTAL_MAX (8u << 20)  /* of all */
 #define LAST_MAX 200u         /* bytes of an exception that are shown */
+#define TEXT_MAX 256u         /* lines of an exception's text */
 #define SHOWN_RANKS 8u        /* that are named in one line */
 #define NOBODY UINT32_MAX
 
@@ -34,6 +35,8 @@ struct rank_fold {
     enum state state;
     int mid;         /* the line goes on in the next piece */
     int held;        /* and is kept back */
+    int marked;      /* its traceback is, as PyTorch does */
+    unsigned n_text; /* lines behind the exception's that are told as its */
     struct hb_str text;
     size_t from;     /* where the present traceback begins, and its causes */
     char *last;      /* the exception's line */
@@ -145,10 +148,12 @@ static int is_of_fault(const char *line, size_t len)
     return len == 0 || i < sizeof heads / sizeof *heads;
 }
 
-/* Behind the exception's line; `marked`: as PyTorch does. */
-static int is_of_text(const char *line, size_t len, int marked)
+/* Behind the exception's line; `marked`: it is, and so may be what a program
+ * says itself when it has got over an exception. */
+static int is_of_text(struct rank_fold *r, const char *line, size_t len,
+                      int marked)
 {
-    return marked || len == 0 || begins(line, len, "\t") ||
+    return (marked && r->marked && r->n_text++ < TEXT_MAX) || len == 0 || begins(line, len, "\t") ||
            begins(line, len, "Exception raised from ") ||
            begins(line, len, "frame #");
 }
@@ -191,6 +196,8 @@ static int step(struct rank_fold *r, const char *line, size_t len)
             r->from = r->text.len;
         }
         r->state = begins_now;
+        r->marked = marked;
+        r->n_text = 0;
         if (begins_now == FATAL) {
             note_last(r, line, len);
         }
@@ -216,7 +223,7 @@ static int step(struct rank_fold *r, const char *line, size_t len)
             r->state = LINKED;
             return 1;
         }
-        if (is_of_text(line, len, marked)) {
+        if (is_of_text(r, line, len, marked)) {
             return 1;
         }
         r->state = OUTSIDE;

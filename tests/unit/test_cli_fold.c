@@ -127,6 +127,13 @@ static void texts_of_several_lines(void **state)
                        "rank 2: RuntimeError: loading\nrank 3: E: c\n");
 }
 
+static void marked_lines_are_those_of_a_marked_traceback(void **state)
+{
+    shows(*state, 0, TRACE("E: a"), TRACE("E: a"));
+    shows(*state, 1, TRACE("E: again") "[rank1]: step 1\n[rank1]: step 2\n",
+          "[rank1]: step 1\n[rank1]: step 2\n");
+}
+
 #define MISTAKE                                     \
     "  File \"t.py\", line 12\n    x = = 1\n        ^\n" \
     "SyntaxError: invalid syntax\n"
@@ -266,6 +273,7 @@ int main(void)
         TEST(pieces_may_end_anywhere_in_a_line),
         TEST(chained_and_prefixed_tracebacks),
         TEST(texts_of_several_lines),
+        TEST(marked_lines_are_those_of_a_marked_traceback),
         TEST(mistakes_in_a_script_have_no_first_line),
         TEST(what_the_fault_handler_says_is_a_traceback),
         TEST(equal_ends_are_one_line),

@@ -104,6 +104,26 @@ struct file_line {
 typedef int (*line_reader)(struct hb_scan *s, const struct file_line *line,
                            struct hpcboot_error *err);
 
+/* As words are cut below: a '#' where a word begins, outside quotes. */
+static int has_comment(const char *p, size_t n)
+{
+    char quote = '\0';
+
+    for (size_t i = 0; i < n; i++) {
+        if (quote == '\0' && p[i] == '#' && (i == 0 || is_blank(p[i - 1]))) {
+            return 1;
+        }
+        if (p[i] == '\\' && quote != '\'') {
+            i++;
+        } else if (quote != '\0') {
+            quote = p[i] == quote ? '\0' : quote;
+        } else if (p[i] == '"' || p[i] == '\'') {
+            quote = p[i];
+        }
+    }
+    return 0;
+}
+
 static size_t skip_blanks(const char *p, size_t len, size_t at)
 {
     while (at < len && is_blank(p[at])) {
@@ -117,12 +137,11 @@ static size_t skip_blanks(const char *p, size_t len, size_t at)
 static size_t before_backslash(const char *p, size_t n)
 {
     size_t end = n - (n > 0 && p[n - 1] == '\r'), slashes = 0;
-    size_t word = skip_blanks(p, n, 0);
 
     while (slashes < end && p[end - 1 - slashes] == '\\') {
         slashes++;
     }
-    return slashes % 2 == 1 && p[word] != '#' ? end - 1 : n;
+    return slashes % 2 == 1 && !has_comment(p, end) ? end - 1 : n;
 }
 
 /* Reads on over joined lines; returns what is behind them. */

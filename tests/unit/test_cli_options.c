@@ -410,9 +410,12 @@ static void programs_from_a_file(void **state)
     assert_list(&p.o->apps[1].argv, "./two|more");
     assert_string_equal(p.o->apps[1].wdir, "/w");
     parsed_free(&p);
-    parse_with_file(&p, "hbrun --app", "# ./none \\\n./one \\\r\n a\r\n", "");
+    parse_with_file(&p, "hbrun --app",
+                    "# ./none \\\n-n 1 ./one \\\r\n a # first \\\r\n"
+                    "-n 1 ./two 'x #'\\\n y#\\\r\nz\r\n", "");
     assert_int_equal(p.rc, 0);
     assert_list(&p.o->apps[0].argv, "./one|a");
+    assert_list(&p.o->apps[1].argv, "./two|x #|y#z");
     parsed_free(&p);
 }
 

@@ -204,7 +204,8 @@ static char *take_name(struct lexer *l)
 
 static void skip_blanks(struct lexer *l)
 {
-    while (peek(l, 0) == ' ' || peek(l, 0) == '\t' || peek(l, 0) == '\n') {
+    while (peek(l, 0) == ' ' || peek(l, 0) == '\t' || peek(l, 0) == '\n' ||
+           peek(l, 0) == '\r') {
         take(l);
     }
 }

@@ -74,10 +74,12 @@ static void a_backslash_continues_any_line(void **state)
 static void lines_may_end_as_on_windows(void **state)
 {
     const char *t = "env A <<END\r\nx\r\n${each rank: ${rank}\r\n}y\r\n"
-                    "END\r\nenv B <<END\r\nz\rz\r\nEND\r\n";
+                    "END\r\nenv B <<END\r\nz\rz\r\nEND\r\n"
+                    "env C <<END\r\n${each rank\r\n:\r\n${rank}}\r\nEND\r\n";
 
     gives(*state, t, 0, "A", "x\n0\n,1\n,2\ny");
     gives(*state, t, 0, "B", "z\rz");
+    gives(*state, t, 0, "C", "0,1,2");
 }
 
 static void lines_in_brackets_are_lines(void **state)

@@ -153,7 +153,8 @@ static int is_of_fault(const char *line, size_t len)
 static int is_of_text(struct rank_fold *r, const char *line, size_t len,
                       int marked)
 {
-    return (marked && r->marked && r->n_text++ < TEXT_MAX) || len == 0 || begins(line, len, "\t") ||
+    return (marked && r->marked && r->n_text++ < TEXT_MAX) || len == 0 ||
+           begins(line, len, "\t") ||
            begins(line, len, "Exception raised from ") ||
            begins(line, len, "frame #");
 }

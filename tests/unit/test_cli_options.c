@@ -444,8 +444,7 @@ static void help_needs_no_program(void **state)
     parsed_free(&p);
     assert_int_equal(good(&p, "hbrun -V")->version, 1);
     parsed_free(&p);
-    assert_string_equal(good(&p, "hbrun --completion zsh")->completion,
-                        "zsh");
+    assert_string_equal(good(&p, "hbrun --completion zsh")->completion, "zsh");
     parsed_free(&p);
 }
 
@@ -460,10 +459,8 @@ static void wrong_words_get_one_line(void **state)
     bad("hbrun --export ALL a",
         "--export is no option of --dialect=openmpi; it is one of "
         "--dialect=srun");
-    bad("hbrun -n 0 a",
-        "-n: needs a number from 1 to 16777216, not \"0\"");
-    bad("hbrun -n abc a",
-        "-n: needs a number from 1 to 16777216, not \"abc\"");
+    bad("hbrun -n 0 a", "-n: needs a number from 1 to 16777216, not \"0\"");
+    bad("hbrun -n abc a", "-n: needs a number from 1 to 16777216, not \"abc\"");
     bad("hbrun -n", "-n needs an argument: N");
     bad("hbrun --mca btl", "--mca needs two arguments: NAME VALUE");
     bad("hbrun", "no program was named: [options] PROGRAM [arguments]; "

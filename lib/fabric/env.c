@@ -122,6 +122,19 @@ static char *my_partition(const struct value_of *o)
     return NULL;
 }
 
+/* NCCL takes a partition by its place in a port's table, which differs from
+ * port to port: it keeps to TCP, unless the user has told it. */
+static char *no_nccl_partition(const struct value_of *o)
+{
+    for (uint32_t i = 0; i < o->w->n_rails; i++) {
+        if (o->w->rails[i].partition != 0 &&
+            hb_env_get(o->env, "NCCL_IB_PKEY") == NULL) {
+            return hb_xstrdup("1");
+        }
+    }
+    return NULL;
+}
+
 static char *all_devices(const struct value_of *o)
 {
     return devices(o->w, NULL, o->w->n_rails, "=");
@@ -194,6 +207,7 @@ static const struct row {
     {"NCCL_IB_ROCE_VERSION_NUM", BIT(ROCE), NULL, "2"},
     {"NCCL_IB_ADDR_FAMILY", BIT(ROCE), family, NULL},
     {"NCCL_IB_DISABLE", BIT(TCP), NULL, "1"},
+    {"NCCL_IB_DISABLE", BIT(IB), no_nccl_partition, NULL},
     {"NCCL_SOCKET_IFNAME", ANY, tcp_exact, NULL},
     {"GLOO_SOCKET_IFNAME", ANY, tcp, NULL},
     {"TP_SOCKET_IFNAME", ANY, tcp, NULL},

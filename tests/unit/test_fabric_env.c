@@ -62,6 +62,15 @@ static void a_partition_that_is_not_the_first_is_told(void **state)
     hb_fabric_env(&w, &both, &env, NULL);
     assert_string_equal(hb_env_get(&env, "UCX_IB_PKEY"), "0x12");
     assert_string_equal(hb_env_get(&env, "HPCBOOT_FABRIC_PKEY"), "0x12");
+    assert_string_equal(hb_env_get(&env, "NCCL_IB_DISABLE"), "1");
+    hb_strv_destroy(&env);
+    hb_env_set(&env, "NCCL_IB_PKEY", "1");
+    hb_fabric_env(&w, &both, &env, NULL);
+    assert_null(hb_env_get(&env, "NCCL_IB_DISABLE"));
+    hb_strv_destroy(&env);
+    rails[1].partition = 0;
+    hb_fabric_env(&w, &both, &env, NULL);
+    assert_null(hb_env_get(&env, "NCCL_IB_DISABLE"));
     hb_strv_destroy(&env);
 }
 

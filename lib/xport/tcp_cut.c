@@ -60,6 +60,7 @@ int hb_cut_send(struct hb_tcp_pair *p, struct hb_xport_req *r, uint64_t take)
 
     k->id = r->id;
     k->take = take;
+    p->n_left += k->left;
     p->tcp->n_unwritten++; /* until it is done */
     hb_pair_open(p, r->size);
     (void)hb_cut_spread(p);
@@ -89,6 +90,7 @@ static int queue_next(struct hb_tcp_conn *c)
     }
     k->part[i] = (unsigned char)(c->slot + 1);
     k->left--;
+    c->pair->n_left--;
     head.id = k->id;
     head.take = k->take;
     head.tag = i * HB_CUT_PART;
@@ -102,16 +104,6 @@ static int queue_next(struct hb_tcp_conn *c)
 static int is_usable(const struct hb_tcp_conn *c)
 {
     return c != NULL && c->state == HB_TCP_READY && c->broken == 0;
-}
-
-static uint64_t bytes_left(const struct hb_tcp_pair *p)
-{
-    uint64_t n = 0;
-
-    for (const struct hb_cut *k = p->out; k != NULL; k = k->next) {
-        n += k->left;
-    }
-    return n * HB_CUT_PART;
 }
 
 /* All 0 where there is nothing to choose from; also while what is in order
@@ -142,7 +134,8 @@ static int takes_part(const struct hb_tcp_pair *p, unsigned slot,
     struct hb_tcp_conn *c = p->slot[slot];
 
     return is_usable(c) && c->first == NULL &&
-           hb_pace_is_worth(pace, HB_PAIR_SLOTS, slot, bytes_left(p)) &&
+           hb_pace_is_worth(pace, HB_PAIR_SLOTS, slot,
+                            p->n_left * HB_CUT_PART) &&
            queue_next(c);
 }
 
@@ -152,17 +145,20 @@ int hb_cut_spread(struct hb_tcp_pair *p)
     struct hb_pace pace[HB_PAIR_SLOTS];
     int moved = 0, more, looked;
 
-    if (p->spreading || bytes_left(p) == 0) {
+    if (p->spreading || p->n_left == 0) {
         return 0;
     }
     p->spreading = 1;
     looked = look_at_paces(p, pace);
     do {
         more = 0;
-        for (unsigned i = 0; i < HB_PAIR_SLOTS && bytes_left(p) > 0; i++) {
+        for (unsigned i = 0; i < HB_PAIR_SLOTS && p->n_left > 0; i++) {
             if (takes_part(p, i, pace)) {
                 p->slot[i]->pace.has_part |= looked;
                 pace[i].queued += HB_CUT_PART;
+                if (looked) { /* of one that is tried again, one */
+                    pace[i].rate = p->slot[i]->pace.rate;
+                }
                 moved += hb_tcp_write(p->slot[i]);
                 more = 1;
             }
@@ -179,6 +175,7 @@ void hb_cut_recall(struct hb_tcp_pair *p, unsigned slot)
             if (k->part[i] == slot + 1) {
                 k->part[i] = 0;
                 k->left++;
+                p->n_left++;
             }
         }
     }
@@ -234,6 +231,7 @@ void hb_cut_on_done(struct hb_tcp_conn *c)
         }
     }
     take_out(&p->out, k);
+    p->n_left -= k->left;
     p->tcp->n_unwritten--;
     hb_req_finish(k->req, 0);
     free(k);

@@ -35,6 +35,7 @@ struct hb_tcp_pair {
     struct hb_tcp_item *kept, **kept_end; /* written, and not heard of */
     struct hb_inbound *half;
     struct hb_cut *out, *in;
+    uint64_t n_left; /* parts of `out` that no rail has taken */
     int spreading;
 };
 

@@ -34,12 +34,10 @@ void hb_signal_text(int signo, char *text, size_t size)
     }
 }
 
-/* The higher one is the cause of the others of its moment. */
 static int outranks(enum hb_cause_kind kind)
 {
-    return kind == HB_CAUSE_USER ? 2
-           : kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_ABORT ||
-             kind == HB_CAUSE_START;
+    return kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_ABORT ||
+           kind == HB_CAUSE_START;
 }
 
 static int has_evidence(const struct hb_cause *c)
@@ -70,11 +68,20 @@ int hb_verdict_explained_by(const struct hb_verdict *v,
             v->killed_on[0] != '\0' && strcmp(v->killed_on, c->host) == 0);
 }
 
+/* Who tells hbrun to end may tell all processes of the job: which of them is
+ * heard first is chance. */
+static int is_told_to_all(const struct hb_verdict *v, const struct hb_cause *c)
+{
+    return c->kind == HB_CAUSE_USER && v->kind != HB_CAUSE_NONE &&
+           v->kind != HB_CAUSE_USER && !v->outlived && is_same_moment(v, c);
+}
+
 int hb_verdict_yields_to(const struct hb_verdict *v, const struct hb_cause *c)
 {
-    return v->kind == HB_CAUSE_RESIZE &&
-           (c->kind == HB_CAUSE_TIMEOUT || c->kind == HB_CAUSE_USER ||
-            c->kind == HB_CAUSE_OUTPUT || c->kind == HB_CAUSE_INTERNAL);
+    return is_told_to_all(v, c) ||
+           (v->kind == HB_CAUSE_RESIZE &&
+            (c->kind == HB_CAUSE_TIMEOUT || c->kind == HB_CAUSE_USER ||
+             c->kind == HB_CAUSE_OUTPUT || c->kind == HB_CAUSE_INTERNAL));
 }
 
 static void note_killed(struct hb_verdict *v, const struct hb_cause *c)
@@ -100,12 +107,12 @@ static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
         hb_verdict_yields_to(v, c)) {
         return 1;
     }
-    if (follows_a_loss(v, c)) {
+    if (follows_a_loss(v, c) ||
+        (v->kind == HB_CAUSE_USER && is_same_moment(v, c))) {
         return 0;
     }
-    if (is_same_moment(v, c) && outranks(v->kind) != outranks(c->kind) &&
-        !(v->outlived && c->kind == HB_CAUSE_USER)) {
-        return outranks(c->kind) > outranks(v->kind);
+    if (is_same_moment(v, c) && outranks(v->kind) != outranks(c->kind)) {
+        return outranks(c->kind);
     }
     return v->time_ns > c->time_ns;
 }

@@ -77,7 +77,8 @@ int hb_verdict_add(struct hb_verdict *v, const struct hb_cause *cause);
 int hb_verdict_explained_by(const struct hb_verdict *v,
                             const struct hb_cause *cause);
 /* Whether the first one, a change of size, is no failure, and the cause ends
- * the job for good, though it came later. */
+ * the job for good, though it came later; or the cause is what hbrun itself was
+ * told in the moment of the first one, which no job has gone on from. */
 int hb_verdict_yields_to(const struct hb_verdict *v,
                          const struct hb_cause *cause);
 /* "SIGSEGV (Segmentation fault)"; static per call site's buffer. */

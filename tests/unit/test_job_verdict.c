@@ -96,6 +96,19 @@ static void an_exit_long_before_a_signal_stays_first(void **state)
     assert_int_equal(v.status, 1);
 }
 
+static void what_a_job_has_gone_on_from_stays_its_cause(void **state)
+{
+    struct hb_cause other = cause(HB_CAUSE_HOST, SECOND, 0);
+    struct hb_cause user = cause(HB_CAUSE_USER, SECOND + 5 * MS, SIGTERM);
+    struct hb_verdict v = {0};
+
+    hb_verdict_add(&v, &other);
+    v.outlived = 1;
+    assert_false(hb_verdict_yields_to(&v, &user));
+    assert_int_equal(hb_verdict_add(&v, &user), 0);
+    assert_int_equal(v.status, HB_EXIT_RETRY);
+}
+
 static void what_hbrun_was_told_outranks_what_others_were(void **state)
 {
     static const enum hb_cause_kind others[] = {HB_CAUSE_HOST, HB_CAUSE_EXIT,
@@ -108,8 +121,11 @@ static void what_hbrun_was_told_outranks_what_others_were(void **state)
         struct hb_verdict v = {0};
 
         hb_verdict_add(&v, &other);
+        assert_false(hb_verdict_yields_to(&v, &late));
         assert_int_equal(hb_verdict_add(&v, &late), 0);
+        assert_true(hb_verdict_yields_to(&v, &user));
         assert_int_equal(hb_verdict_add(&v, &user), 1);
+        assert_false(hb_verdict_yields_to(&v, &user));
         assert_int_equal(hb_verdict_add(&v, &other), 0);
         assert_int_equal(v.kind, HB_CAUSE_USER);
         assert_int_equal(v.status, 128 + SIGTERM);
@@ -269,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_kill_of_the_same_moment_explains_an_exit),
         cmocka_unit_test(an_exit_long_before_a_signal_stays_first),
         cmocka_unit_test(what_hbrun_was_told_outranks_what_others_were),
+        cmocka_unit_test(what_a_job_has_gone_on_from_stays_its_cause),
         cmocka_unit_test(statuses_are_the_documented_ones),
         cmocka_unit_test(the_sentence_names_rank_host_signal_and_evidence),
         cmocka_unit_test(an_abort_carries_its_own_words),

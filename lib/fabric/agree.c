@@ -309,10 +309,28 @@ static int is_shared(const struct agreement *a, const struct network *net)
     return net->n_hosts == a->n && net->clash == 0;
 }
 
-/* Whether libraries can use it beside the rails that are there. */
-static int fits_rails(const struct agreement *a, const struct network *net)
+/* Whether a port that would be a rail there is not in that partition first. */
+static int must_be_told(const struct agreement *a, const struct network *net,
+                        uint32_t best_mbps)
 {
-    return a->n_rails == 0 || (!a->is_told && !net->is_told) ||
+    for (uint32_t h = 0; net->is_told && h < a->n; h++) {
+        struct rails found;
+
+        find_free(a, h, net, best_mbps, &found);
+        for (uint32_t i = 0; i < found.n; i++) {
+            if (found.v[i].is_told) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Whether libraries can use it beside the rails that are there. */
+static int fits_rails(const struct agreement *a, const struct network *net,
+                      int is_told)
+{
+    return a->n_rails == 0 || (!a->is_told && !is_told) ||
            net->partition == a->partition;
 }
 
@@ -320,12 +338,14 @@ static uint32_t try_network(struct agreement *a, const struct network *net,
                             uint32_t best_mbps)
 {
     int is_first = a->n_rails == 0;
-    uint32_t n = fits_rails(a, net) ? take_network(a, net, best_mbps) : 0;
+    int is_told = must_be_told(a, net, best_mbps);
+    uint32_t n = fits_rails(a, net, is_told)
+                     ? take_network(a, net, best_mbps) : 0;
 
     if (n > 0) {
         a->partition = is_first || a->partition == net->partition
                            ? net->partition : 0;
-        a->is_told |= net->is_told;
+        a->is_told |= is_told;
     }
     return n;
 }

@@ -113,6 +113,25 @@ static int lacks(const struct hb_fabric_term *t, struct hpcboot_error *err)
                    hb_fabric_kind_name(t->kind));
 }
 
+/* Libraries can be told one partition for all ports (agree.c). */
+static int check_partitions(const struct hb_fabric_plan *plan,
+                            struct hpcboot_error *err)
+{
+    for (uint32_t i = 0; i < plan->n_rails; i++) {
+        for (uint32_t k = 0; plan->rails[i].is_told && k < plan->n_rails;
+             k++) {
+            if (plan->rails[k].partition != plan->rails[i].partition) {
+                return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "its ports would "
+                               "be in two InfiniBand partitions, 0x%04x and "
+                               "0x%04x, of which libraries can be told one",
+                               plan->rails[i].partition,
+                               plan->rails[k].partition);
+            }
+        }
+    }
+    return HPCBOOT_OK;
+}
+
 int hb_fabric_join(const struct hb_fabric_terms *terms,
                    const struct hb_fabric_wish *wish, const struct hb_fabric *f,
                    struct hb_fabric_plan *out, struct hpcboot_error *err)
@@ -136,6 +155,7 @@ int hb_fabric_join(const struct hb_fabric_terms *terms,
             rc = lacks(&terms->rails[i], err);
         }
     }
+    rc = rc < 0 ? rc : check_partitions(out, err);
     p = terms->tcp.kind != HB_FABRIC_TCP ? NULL
         : find(&paths, &terms->tcp,
                terms->kind == HB_FABRIC_TCP ? wish : NULL, out, 0);

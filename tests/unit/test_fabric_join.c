@@ -99,12 +99,40 @@ static void one_host_alone_binds_nobody_to_its_subnet(void **state)
     end_join(&j, &plan);
 }
 
+/* Of a partition that is not a port's first libraries are told, for all. */
+static void who_would_be_in_two_partitions_cannot_join(void **state)
+{
+    static const char *const of_others[] = {
+        "mlx5_0/ports/1/pkeys/1 = 0x8001", "mlx5_0/ports/1/pkeys/1 = 0x8011",
+        "mlx5_1/ports/1/pkeys/1 = 0x8001", "mlx5_1/ports/1/pkeys/1 = 0x8012",
+        NULL,
+    };
+    static const char *const mine[] = {
+        "mlx5_0/ports/1/pkeys/1 = 0x8001", "mlx5_0/ports/1/pkeys/1 = 0x8012",
+        "mlx5_0/ports/1/pkeys/2 = 0x0000", "mlx5_0/ports/1/pkeys/2 = 0x8011",
+        "mlx5_1/ports/1/pkeys/1 = 0x8001", "mlx5_1/ports/1/pkeys/1 = 0x8012",
+        NULL,
+    };
+    struct hb_fabric_plan plan;
+    struct job j = {0};
+
+    (void)state;
+    add_host(&j, "dual-ib", of_others);
+    add_host(&j, "dual-ib", of_others);
+    add_host(&j, "dual-ib", mine);
+    assert_int_equal(join(&j, "ib", &plan), HPCBOOT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(j.err.text, "two InfiniBand partitions, 0x0011 and "
+                                       "0x0012"));
+    end_join(&j, &plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_comes_later_takes_the_ways_of_the_others),
         cmocka_unit_test(who_comes_later_by_other_networks_alone_cannot_join),
         cmocka_unit_test(one_host_alone_binds_nobody_to_its_subnet),
+        cmocka_unit_test(who_would_be_in_two_partitions_cannot_join),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

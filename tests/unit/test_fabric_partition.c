@@ -32,6 +32,13 @@ static const char *const in_18_or_17[] = {
     "mlx5_1/ports/1/pkeys/1 = 0x8001", "mlx5_1/ports/1/pkeys/1 = 0x8011", NULL,
 };
 
+/* The first port in the other one's, too. */
+static const char *const in_17_and_in_18[] = {
+    "mlx5_0/ports/1/pkeys/1 = 0x8001", "mlx5_0/ports/1/pkeys/1 = 0x8011",
+    "mlx5_0/ports/1/pkeys/2 = 0x0000", "mlx5_0/ports/1/pkeys/2 = 0x8012",
+    "mlx5_1/ports/1/pkeys/1 = 0x8001", "mlx5_1/ports/1/pkeys/1 = 0x8012", NULL,
+};
+
 static void the_partition_that_all_are_in_is_taken_and_told(void **state)
 {
     struct job j = {0};
@@ -90,6 +97,22 @@ static void rails_are_of_one_partition_where_one_is_told(void **state)
     end(&j);
 }
 
+static void ports_whose_first_partitions_differ_are_rails(void **state)
+{
+    struct job j = {0};
+
+    (void)state;
+    add_host(&j, "dual-ib", in_17_and_in_18);
+    add_host(&j, "dual-ib", in_17_and_in_18);
+    assert_int_equal(agree(&j, "ib"), 0);
+    assert_int_equal(j.plan.n_rails, 2);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(j.plan.rails[i].partition, i % 2 == 0 ? 17 : 18);
+        assert_int_equal(j.plan.rails[i].is_told, 0);
+    }
+    end(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +120,7 @@ int main(void)
         cmocka_unit_test(one_that_is_the_first_everywhere_is_not_told),
         cmocka_unit_test(hosts_of_different_partitions_share_no_infiniband),
         cmocka_unit_test(rails_are_of_one_partition_where_one_is_told),
+        cmocka_unit_test(ports_whose_first_partitions_differ_are_rails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,15 +314,16 @@ static void subnets_that_differ_are_taken_as_routed(void **state)
     end(&j);
 }
 
+static const char *const with_bridge[] = {
+    "docker0/operstate = down", "docker0/operstate = up",
+    "172.31.20.9/20", "172.31.99.9/20", NULL,
+};
+static const char *const same_bridge[] = {
+    "docker0/operstate = down", "docker0/operstate = up", NULL,
+};
+
 static void a_bridge_with_one_address_everywhere_connects_nobody(void **state)
 {
-    static const char *const with_bridge[] = {
-        "docker0/operstate = down", "docker0/operstate = up",
-        "172.31.20.9/20", "172.31.99.9/20", NULL,
-    };
-    static const char *const same_bridge[] = {
-        "docker0/operstate = down", "docker0/operstate = up", NULL,
-    };
     struct job j = {0};
 
     (void)state;
@@ -341,13 +342,6 @@ static void a_bridge_within_the_hosts_behind_the_first_connects_nobody(
         "docker0/operstate = down", "docker0/operstate = up",
         "172.31.20.9/20", "172.31.99.8/20", "172.17.0.1/16", "172.17.0.2/16",
         NULL,
-    };
-    static const char *const with_bridge[] = {
-        "docker0/operstate = down", "docker0/operstate = up",
-        "172.31.20.9/20", "172.31.99.9/20", NULL,
-    };
-    static const char *const same_bridge[] = {
-        "docker0/operstate = down", "docker0/operstate = up", NULL,
     };
     struct job j = {0};
 

@@ -468,8 +468,11 @@ static void scan_doubling(struct hb_sched *s, const struct hb_group *g,
         }
         hb_sched_wait(s);
         if (from >= 0 && (wants & HB_SCAN_BELOW) != 0) {
-            hb_sched_do(s, d == 1 ? HB_STEP_COPY : HB_STEP_FOLD, in, below,
-                        v->bytes);
+            if (d == 1) {
+                hb_sched_copy(s, in, below, v->bytes);
+            } else {
+                hb_sched_do(s, HB_STEP_FOLD, in, below, v->bytes);
+            }
         }
         if (from >= 0 && folds(g, wants, 2 * d)) {
             hb_sched_fold(s, HB_STEP_FOLD, in, now, v->at, v->bytes);

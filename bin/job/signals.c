@@ -449,6 +449,7 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
     }
     if (hb_is_first()) {
         (void)watch_signal(j, SIGCHLD, on_child_end);
+        hb_first_reap(); /* who has ended before */
     }
     return watch_passed(j, err);
 }

@@ -63,7 +63,11 @@ sees_job() { # N
     }
     look ps
     says "^$job +[0-9]+m[0-9]+s +1 +3 "
-    says_not 'hpcboot ps --here'
+    no_look() { # somebody else's may be under way
+        look ps
+        says_not 'hpcboot ps --here'
+    }
+    wait_until no_look
     look ps "$job"
     says "^job $job: 3 of 3 ranks$"
     look ps --json "$job"

@@ -127,7 +127,8 @@ static int run_agent(const char *token, int served, int counted)
     agent_take_key_file();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow fails its write */
-    /* Batch systems send these to every process of a job, for its ranks. */
+    /* Batch systems send these to every process of a job, for its ranks. The
+     * guard, which waits for one of them with all blocked, still gets it. */
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
     hb_guard_watch_link(STDOUT_FILENO);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
+/* See termlog.h. The file is there before the container starts; who makes it
+ * would leave a file on a host that is no pod. */
 #include "config.h"
 
 #include "bin/proc/termlog.h"

@@ -307,6 +307,11 @@ static int join_operator(const struct hb_gang_request *req,
                  hb_gang_join(gang, &of, hb_source_root(req));
     char *detail;
 
+    if (!joined) { /* a JobSet's other Jobs are known to the user alone */
+        hb_gang_destroy(&of);
+        joined = hb_indexed_among(req, gang, &of) &&
+                 hb_gang_join(gang, &of, hb_source_root(req));
+    }
     if (joined) {
         detail = hb_xasprintf("%s; they are hosts of %s%s%s", gang->detail,
                               of.source, gang->gang_key != NULL

@@ -11,7 +11,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "hostfile/hostname.h"
 #include "lib/base/str.h"
 
 int hb_gang_size(const struct hb_gang_request *req, uint64_t *size_out,
@@ -127,4 +129,40 @@ int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
     hb_source_operator_made(req, out, where);
     free(where);
     return 1;
+}
+
+/* "JOB-INDEX.SUBDOMAIN", or with more of this pod's own domain behind it. */
+static int is_peer(const struct hb_pod *pod, const char *name)
+{
+    size_t label = strcspn(name, "."), n = hb_hostname_len(name), stem;
+
+    if (n <= label + 1 || hb_pod_index(name, &stem) < 0) {
+        return 0;
+    }
+    n -= label + 1;
+    return n >= strlen(pod->subdomain) &&
+           strncasecmp(name + label + 1, pod->domain, n) == 0 &&
+           (pod->domain[n] == '\0' || pod->domain[n] == '.');
+}
+
+int hb_indexed_among(const struct hb_gang_request *req,
+                     const struct hb_gang *named, struct hb_gang *out)
+{
+    struct hb_members m;
+    struct hb_pod pod;
+    int is_one = hb_indexed_pod(req, &pod) == NULL && pod.subdomain != NULL;
+
+    hb_members_begin(&m, "JOB_COMPLETION_INDEX", 0);
+    for (size_t i = 0; is_one && i < named->n; i++) {
+        if (is_peer(&pod, named->hosts[i].name)) {
+            hb_members_add(&m, NULL, "%s", named->hosts[i].name);
+        }
+    }
+    if (hb_members_end(&m, req, out) >= 0 && out->n > 0) {
+        out->source = hb_xstrdup(hb_indexed_is_jobset(&pod) ? "JobSet"
+                                                            : "Indexed Job");
+        hb_source_operator_made(req, out, "the subdomain of this pod");
+    }
+    hb_pod_destroy(&pod);
+    return out->n > 0;
 }

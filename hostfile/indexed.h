@@ -26,5 +26,9 @@ int hb_indexed_is_jobset(const struct hb_pod *pod);
 int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
                    const char *kind, struct hb_gang *out, char **reason_out,
                    struct hpcboot_error *err);
+/* Those hosts of a list that are such pods in this one's own subdomain, of
+ * whichever Job, as *out; 0: none of them. *out is to be destroyed. */
+int hb_indexed_among(const struct hb_gang_request *req,
+                     const struct hb_gang *named, struct hb_gang *out);
 
 #endif

@@ -75,6 +75,58 @@ static void an_address_has_no_labels(void **state)
     assert_selects("10.0.0", "-H", "10.0.0:1");
 }
 
+#define INDEXED "HOME=/root JOB_COMPLETION_INDEX=2 "
+
+/* Names hosts in pod js-w-1-2 of a JobSet. */
+static struct hb_gang named_there(const char *env, const char *list)
+{
+    struct hpcboot_error err = {0};
+    struct hb_gang g;
+
+    tree_write(root, "etc/hostname", "js-w-1-2\n");
+    tree_write(root, "etc/hosts", "10.1.0.7 js-w-1-2.js.hpc.svc.x js-w-1-2\n");
+    tree_write(root, "root/.ssh/id_rsa", "-----BEGIN EC PRIVATE KEY-----\n");
+    if (gather_at(root, env, list, &g, &err) < 0) {
+        fail_msg("%s: %s", list, err.text);
+    }
+    return g;
+}
+
+static void pods_of_a_jobsets_other_jobs_are_of_its_gang(void **state)
+{
+    static const char *const envs[] = {INDEXED, INDEXED "HPCBOOT_GANG_SIZE=3"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct hb_gang g = named_there(envs[i], "js-a-0-0.js,"
+                                       "js-w-0-2.js.hpc.svc,js-w-1-2");
+
+        assert_gang(&g, "-H",
+                    "js-a-0-0.js:1 js-w-0-2.js.hpc.svc:1 js-w-1-2:1*");
+        assert_int_equal(g.operator_made, 1);
+        assert_true(hb_ends_with(g.gang_key, "/root/.ssh/id_rsa"));
+        assert_has(g.detail, "they are hosts of JobSet, the job's key is ");
+        assert_int_equal(g.n_notes, 0);
+        hb_gang_destroy(&g);
+    }
+}
+
+static void hosts_beyond_an_indexed_pods_subdomain_are_no_gang(void **state)
+{
+    static const char *const lists[] = {
+        "js-a-0-0.js,n1", "js-a-0-0", "js-a-0-0.", "js-a-0-0.j", "a.js",
+        "js-a-0-0.js.ai", "js-a-0-0.js.hpc.svc.x.y", "js-w-1-2"};
+    struct hb_gang g;
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        g = named_there(INDEXED, lists[i]);
+        assert_int_equal(g.operator_made, 0);
+        hb_gang_destroy(&g);
+    }
+    g = named_there("JOB_COMPLETION_INDEX=1", "js-a-0-0.js");
+    assert_int_equal(g.operator_made, 0);
+    hb_gang_destroy(&g);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -83,6 +135,8 @@ int main(void)
         T(the_first_labels_select),
         T(a_longer_name_in_the_pods_own_domain_selects),
         T(an_address_has_no_labels),
+        T(pods_of_a_jobsets_other_jobs_are_of_its_gang),
+        T(hosts_beyond_an_indexed_pods_subdomain_are_no_gang),
     };
 
     use_built_modules();

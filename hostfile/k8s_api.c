@@ -24,6 +24,7 @@
 
 #include "hostfile/k8s_module.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -363,10 +364,12 @@ static void refuse(struct hb_k8s *k, const struct hb_http_result *result)
                 k->rule != NULL ? k->rule
                                 : "apiGroups: [\"\"], resources: [pods]",
                 k->rule != NULL ? "" : ", watch");
+        k->error.sys_errno = EACCES;
     } else if (result->status == 401) {
         hb_fail(&k->error, HPCBOOT_ERR_AUTH,
                 "the Kubernetes API does not accept the token in %s (%s): it "
-                "has expired, or is another cluster's", k->login.token, words);
+                "has expired, as a copy or a subPath of a mounted one does, or "
+                "is another cluster's", k->login.token, words);
     } else {
         hb_fail(&k->error, result->status == 404 ? HPCBOOT_ERR_NOT_FOUND
                                                  : HPCBOOT_ERR_PROTOCOL,

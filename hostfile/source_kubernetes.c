@@ -19,6 +19,7 @@
 
 #include "hostfile/source.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,18 +220,22 @@ static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
     return rc;
 }
 
-/* Why the API was of no use; with what would help where it was needed. */
+/* Why the API was of no use; with what would help where it was needed. No Role
+ * does where the token, or the server, is not believed. */
 static int pass_over(const struct hb_k8s_search *s, int needed,
                      const struct hpcboot_error *why, struct hb_gang *out,
                      char **reason_out)
 {
     *reason_out = hb_xstrdup(why->text);
-    if (needed && why->code == HPCBOOT_ERR_AUTH) {
+    if (needed && why->sys_errno == EACCES) {
         hb_gang_note(out, "%s (kubectl -n %s create role hpcboot --verb=get,"
                      "list,watch --resource=pods; kubectl -n %s create "
                      "rolebinding hpcboot --role=hpcboot --serviceaccount=%s:"
                      "ACCOUNT)", why->text, s->login.space, s->login.space,
                      s->login.space);
+    } else if (needed && why->code == HPCBOOT_ERR_AUTH) {
+        hb_gang_note(out, "%s; the list of pods would name the gang; without "
+                     "it, name hosts with -H", why->text);
     } else if (needed) {
         hb_gang_note(out, "%s; the list of pods would name the gang, which "
                      "needs " ROLE_HELP, why->text);

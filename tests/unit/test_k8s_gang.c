@@ -387,6 +387,17 @@ static void a_refusal_where_it_matters_says_what_would_help(void **state)
                "--verb=get,list,watch --resource=pods");
 }
 
+static void a_token_that_is_not_accepted_is_not_mended_by_a_role(void **state)
+{
+    plan("{\"pods\":[],\"tokens\":[\"new\"]}");
+    assert_found((struct asked){.env = RAY}, "this host", "own*");
+    assert_int_equal(gang.n_notes, 2);
+    assert_has(gang.notes[1], "it has expired, as a copy or a subPath of a "
+               "mounted one does");
+    assert_has(gang.notes[1], "name hosts with -H");
+    assert_null(strstr(gang.notes[1], "role"));
+}
+
 static void a_refusal_in_any_other_pod_is_no_news(void **state)
 {
     plan("{\"faults\":[{\"path\":\"pods\",\"times\":9,\"do\":\"status\","
@@ -555,6 +566,7 @@ int main(void)
         T(the_api_is_not_asked_when_told_so),
         T(a_refusal_where_it_matters_says_what_would_help),
         T(pods_that_share_a_name_or_an_address_are_told_of),
+        T(a_token_that_is_not_accepted_is_not_mended_by_a_role),
         T(a_refusal_in_any_other_pod_is_no_news),
         T(a_stronger_source_spares_the_api),
         T(a_pod_without_an_address_is_waited_for),

@@ -36,14 +36,16 @@ static const struct hb_env_row denied_rows[] = {
      "POD_IPS POD_UID POD_HOST_IP POD_IP_DUMMY HOST_IP HOST_NAME NODE_NAME "
      "NODE_IP MY_POD_NAME MY_POD_IP MY_NODE_NAME K8S_POD_NAME",
      NULL},
-    /* Devices the container runtime hands to this container; the launcher
-     * pods of operators have them blanked. */
-    {"devices", "NVIDIA_VISIBLE_DEVICES NVIDIA_DRIVER_CAPABILITIES", NULL},
+    /* Devices that the container runtime, or a device plugin, hands to this
+     * container; the launcher pods of operators have them blanked. */
+    {"devices",
+     "NVIDIA_VISIBLE_DEVICES NVIDIA_DRIVER_CAPABILITIES PCIDEVICE_*", NULL},
     /* This pod's place in a gang, as its operator counts pods. */
     {"place in a gang",
      "K_MPI_JOB_ROLE JOB_COMPLETION_INDEX VC_TASK_INDEX VK_TASK_INDEX RANK "
      "LOCAL_RANK GROUP_RANK NODE_RANK PET_NODE_RANK PROCESS_ID "
-     "JAX_PROCESS_ID LWS_WORKER_INDEX TF_CONFIG",
+     "JAX_PROCESS_ID LWS_WORKER_INDEX TF_CONFIG MX_CONFIG DMLC_TASK_ID "
+     "DMLC_WORKER_ID TPU_WORKER_ID CLOUD_TPU_TASK_ID RAY_CLOUD_INSTANCE_ID",
      NULL},
 };
 

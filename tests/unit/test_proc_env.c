@@ -312,6 +312,21 @@ static void reasons_can_be_asked_for(void **state)
     assert_null(hb_env_scrubbed_family("PATH"));
 }
 
+/* As Kubeflow Trainer, GKE, KubeRay and device plugins set them. */
+static void what_a_pod_was_told_of_itself_stays_there(void **state)
+{
+    static const char *const own[] = {
+        "DMLC_TASK_ID", "DMLC_WORKER_ID", "MX_CONFIG", "TPU_WORKER_ID",
+        "CLOUD_TPU_TASK_ID", "RAY_CLOUD_INSTANCE_ID",
+        "PCIDEVICE_OPENSHIFT_IO_MLXNICS"};
+
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        assert_true(hb_env_is_denied(own[i]));
+    }
+    assert_false(hb_env_is_denied("DMLC_TRACKER_URI"));
+    assert_false(hb_env_is_denied("TPU_WORKER_HOSTNAMES"));
+}
+
 static void patterns_match_like_file_names(void **state)
 {
     static const struct {
@@ -487,6 +502,7 @@ int main(void)
         cmocka_unit_test(malformed_rules_are_refused_with_their_text),
         cmocka_unit_test(only_what_travels_leaves_the_launcher),
         cmocka_unit_test(reasons_can_be_asked_for),
+        cmocka_unit_test(what_a_pod_was_told_of_itself_stays_there),
         cmocka_unit_test(patterns_match_like_file_names),
         cmocka_unit_test_setup_teardown(a_containers_first_process_is_read,
                                         make_dir, drop_dir),

@@ -67,6 +67,8 @@ int job_wait_open(struct job *j, struct hpcboot_error *err);
  * that decides it. */
 void job_wait_check(struct job *j);
 void job_wait_enough(struct job *j); /* a host is to be tried again */
+/* Of hosts that a job was lost with. */
+void job_tell_lost_pods(const struct job *j);
 /* A try has failed with h->why and h->reason: milliseconds to the next one,
  * or -1 when there is none. */
 int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage);

@@ -447,6 +447,7 @@ static int run(struct job *j)
     hb_progress_done(j->progress);
     sweep_up(j);
     job_probe_last(j);
+    job_tell_lost_pods(j);
     job_report_timing(j);
     if (job_again(j)) {
         job_metrics_write(j, JOB_CONNECTING);

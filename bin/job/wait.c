@@ -42,6 +42,7 @@
 #define EXAMPLES 2u          /* hosts of a kind whose own words are shown */
 #define LAST_TRY_MS 5000     /* for a host whose name was late */
 #define REASONS_WAIT_MS 5000 /* for what the cluster knows */
+#define REASONS_LAST_MS 2000 /* that, when a job is at its end */
 #define NO_LIMIT UINT_MAX
 
 /* How often in a row a host may give the same answer before it counts. */
@@ -206,7 +207,7 @@ static void show_words(const char *const *hosts, char **words, size_t n)
 }
 
 /* What the cluster itself knows of hosts that are missing. */
-static void ask_cluster(const struct job *j)
+static void ask_cluster(const struct job *j, int limit_ms)
 {
     char **words = hb_xcalloc(j->gang.n, sizeof *words);
     const char **hosts = hb_xcalloc(j->gang.n, sizeof *hosts);
@@ -217,13 +218,24 @@ static void ask_cluster(const struct job *j)
             hosts[n++] = j->hosts[i].spec->name;
         }
     }
-    j->reasons.ask(j->reasons.arg, hosts, n, REASONS_WAIT_MS, words);
+    if (n > 0) {
+        j->reasons.ask(j->reasons.arg, hosts, n, limit_ms, words);
+    }
     show_words(hosts, words, n);
     for (size_t i = 0; i < n; i++) {
         free(words[i]);
     }
     free(words);
     free(hosts);
+}
+
+/* The end of a link does not say that a pod was evicted. */
+void job_tell_lost_pods(const struct job *j)
+{
+    if (j->begun && j->verdict.kind == HB_CAUSE_HOST &&
+        j->reasons.ask != NULL) {
+        ask_cluster(j, REASONS_LAST_MS);
+    }
 }
 
 static void event_end(struct job *j, const struct job_tally *t,
@@ -283,7 +295,7 @@ static void fail(struct job *j, const struct job_tally *t)
     hb_progress_done(j->progress);
     show_examples(j);
     if (j->reasons.ask != NULL) {
-        ask_cluster(j);
+        ask_cluster(j, REASONS_WAIT_MS);
     }
     if (j->wait_over && j->wait_ms > 0) {
         snprintf(within, sizeof within, " within %g s",

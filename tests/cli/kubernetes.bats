@@ -135,6 +135,20 @@ END
     says 'lm-w-0.invalid: its pod: ImagePullBackOff: Back-off pulling image mpi:typo'
 }
 
+@test "a host that is lost is told with its pod's own reason" {
+    plan <<'END'
+{"pods": [{"metadata": {"name": "lm-w-0", "uid": "u"},
+           "status": {"phase": "Running", "conditions": [
+             {"type": "DisruptionTarget", "status": "True",
+              "reason": "EvictionByEvictionAPI", "message": "node n1"}]}}]}
+END
+    run in_pod "$hbrun" --launch-with fork -H lm-w-0.lm -n 1 sh -c \
+        'kill -KILL $PPID; exec sleep 60'
+    ended_with 75
+    says 'lm-w-0.lm: its pod: evicted through the API .a drain.'
+    says 'the link to its agent is lost'
+}
+
 @test "pods that do not come end the job with 75 and their reason" {
     plan <<'END'
 {"pods": [{"metadata": {"name": "w", "uid": "u"}, "status": {

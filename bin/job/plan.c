@@ -283,13 +283,21 @@ static int gather_room(struct job *j, int64_t wait_ms,
     return is_short ? too_few_came(j, rc, err) : rc;
 }
 
+/* A plan is of the pods that are there, unless it is said that it waits. */
+static int64_t pods_wait_ms(const struct job *j)
+{
+    if (j->opt->wait_hosts_ms >= 0) {
+        return j->opt->wait_hosts_ms;
+    }
+    return j->opt->dry_run ? 0 : WAIT_GANG_MS;
+}
+
 int job_plan_gang(struct job *j, struct hpcboot_error *err)
 {
-    int64_t wait_ms = j->opt->wait_hosts_ms;
     int rc;
 
     j->wait_begun_ns = hb_now_ns();
-    rc = gather_room(j, wait_ms < 0 ? WAIT_GANG_MS : wait_ms, err);
+    rc = gather_room(j, pods_wait_ms(j), err);
     if (rc < 0) {
         return rc;
     }

@@ -166,6 +166,20 @@ END
     says '"event":"job_end","status":75,.*"why":"Kubernetes: .*Unschedulable'
 }
 
+@test "a plan does not wait for pods" {
+    plan <<'END'
+{"pods": [{"metadata": {"name": "a", "uid": "u-a", "labels": {"app": "x"}},
+           "status": {"phase": "Running", "podIP": "10.0.0.7"}},
+          {"metadata": {"name": "b", "uid": "u-b", "labels": {"app": "x"}},
+           "status": {"phase": "Pending"}}],
+ "watches": [["hold"]]}
+END
+    run in_pod "$hbrun" --dry-run --pod-selector app=x -n 1 true
+    ended_with 0
+    says '1 of 2 pods have an address; b: .*; only those that are there are'
+    says '^host 10.0.0.7: '
+}
+
 @test "a first pod that is not made yet is waited for by who says so" {
     cat > late <<'END'
 {"pods": [], "watches": [[{"type": "ADDED", "object": {

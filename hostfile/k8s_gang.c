@@ -309,7 +309,9 @@ static int choose_parts(const struct entry *entries, size_t n,
                         const struct hb_k8s_choice *c, struct hb_vc_job *job,
                         const char **why_out, struct hpcboot_error *err)
 {
-    const struct hb_vc_said said = {.tasks = c->tasks};
+    const struct hb_vc_said said = {
+        .whose = c->kind != NULL ? c->kind->title : "gang",
+        .tasks = c->tasks};
     int all = c->kind == NULL;
 
     job->tasks = hb_xcalloc(n + 1, sizeof(*job->tasks));

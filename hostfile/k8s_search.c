@@ -150,6 +150,7 @@ static char *missing_text(const struct hb_k8s_search *s,
     struct hb_str text = HB_STR_INIT;
     size_t unnamed = 0;
 
+    hb_str_putf(&text, "%s%s", s->lacking, s->lacking[0] != '\0' ? "; " : "");
     if (s->expected > 0 && n_there(s, m) < s->expected) {
         hb_str_putf(&text, "%llu of %llu pods are there",
                     (unsigned long long)n_there(s, m),
@@ -255,6 +256,34 @@ static void rest(const struct hb_k8s_search *s)
     poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS);
 }
 
+/* The members. Where a task that was named has no pods these may come, as long
+ * as any are awaited: then *out is what is there without it. */
+static int choose(struct hb_k8s_search *s, struct hb_k8s_members *out,
+                  struct hpcboot_error *err)
+{
+    struct hb_k8s_choice any = s->choice;
+    struct hpcboot_error why;
+    int rc = hb_k8s_choose(hb_k8s_pods(s->list), &s->choice, out, &why);
+
+    s->lacking[0] = '\0';
+    any.tasks = NULL;
+    if (rc == HPCBOOT_ERR_NOT_FOUND && s->req->wait_ms > 0 &&
+        hb_k8s_choose(hb_k8s_pods(s->list), &any, out, NULL) >= 0) {
+        if (!is_settled(s, out)) {
+            memcpy(s->lacking, why.text, sizeof(why.text));
+            return HPCBOOT_OK;
+        }
+        hb_k8s_members_destroy(out);
+    }
+    return rc < 0 ? hb_fail(err, rc, "%s", why.text) : rc;
+}
+
+static int is_whole(const struct hb_k8s_search *s,
+                    const struct hb_k8s_members *m)
+{
+    return s->lacking[0] == '\0' && is_settled(s, m);
+}
+
 /* Lists, and watches until the gang is there or time is up; the members are
  * then in *out all the same, and rc is ERR_TIMED_OUT. */
 static int await(struct hb_k8s_search *s, int64_t wait_ms,
@@ -273,8 +302,8 @@ static int await(struct hb_k8s_search *s, int64_t wait_ms,
     s->told_ms = s->changed_ms - PROGRESS_MS + FIRST_PROGRESS_MS;
     s->deadline_ns = hb_deadline_in_ms(wait_ms);
     while (rc >= 0) {
-        rc = hb_k8s_choose(hb_k8s_pods(s->list), &s->choice, out, err);
-        if (rc < 0 || is_settled(s, out)) {
+        rc = choose(s, out, err);
+        if (rc < 0 || is_whole(s, out)) {
             return rc;
         }
         tell(s, out);
@@ -369,7 +398,8 @@ static int finish(struct hb_k8s_search *s, int64_t wait_ms, int rc,
                   struct hb_k8s_members *m, struct hb_gang *out,
                   char **reason_out, struct hpcboot_error *err)
 {
-    int enough = s->req->min_hosts > 0 && m->n_named >= s->req->min_hosts;
+    int enough = s->req->min_hosts > 0 && s->lacking[0] == '\0' &&
+                 m->n_named >= s->req->min_hosts;
     char *missing;
 
     if (rc == HPCBOOT_ERR_TIMED_OUT && wait_ms > 0 && !enough) {

@@ -23,6 +23,7 @@ struct hb_k8s_search {
     int64_t changed_ms;  /* when anything of a pod was another last */
     int64_t told_ms;
     char *told;          /* the last that was said */
+    char lacking[HPCBOOT_ERROR_TEXT_MAX]; /* a task that is awaited, or "" */
     int is_listed;
     int is_changed;      /* since the gang was told last */
 };

@@ -359,6 +359,7 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
                   struct hpcboot_error *err)
 {
     const struct hb_vc_said said = {
+        .whose = "Volcano Job",
         .tasks = hb_source_env(req, "HPCBOOT_TASKS"),
         .mpi_host = hb_source_env(req, "MPI_HOST"),
         .master_addr = hb_source_env(req, "MASTER_ADDR"),

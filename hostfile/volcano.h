@@ -25,6 +25,7 @@ struct hb_vc_job {
 
 /* What variables say of the tasks; NULL: nothing. */
 struct hb_vc_said {
+    const char *whose;       /* tasks they are, for messages */
     const char *tasks;       /* HPCBOOT_TASKS */
     const char *mpi_host;    /* MPI_HOST of the mpi plugin */
     const char *master_addr; /* of the pytorch plugin, as the next two */

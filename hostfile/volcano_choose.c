@@ -64,32 +64,35 @@ static struct hb_vc_task *find(struct hb_vc_job *job, const char *name)
     return NULL;
 }
 
-static int no_task(const struct hb_vc_job *job, const char *name,
-                   struct hpcboot_error *err)
+static int no_task(const struct hb_vc_job *job, const char *whose,
+                   const char *name, struct hpcboot_error *err)
 {
     struct hb_str names = HB_STR_INIT;
     int rc;
 
     for (size_t i = 0; i < job->n; i++) {
-        hb_str_putf(&names, "%s%s", i > 0 ? ", " : "", job->tasks[i].name);
+        hb_str_putf(&names, "%s%s", names.len > 0 ? ", " : "",
+                    job->tasks[i].name);
     }
-    rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "HPCBOOT_TASKS: this Volcano Job "
-                 "has no task %.64s, but %.300s", name, hb_str_text(&names));
+    rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "HPCBOOT_TASKS: this %s has no "
+                 "task %.64s, %s%.300s", whose, name,
+                 names.len > 0 ? "but " : "and none that has a name",
+                 hb_str_text(&names));
     hb_str_destroy(&names);
     return rc;
 }
 
-static int choose_named(struct hb_vc_job *job, const char *wanted,
+static int choose_named(struct hb_vc_job *job, const struct hb_vc_said *said,
                         struct hpcboot_error *err)
 {
-    char *list = hb_xstrdup(wanted), *save = NULL;
+    char *list = hb_xstrdup(said->tasks), *save = NULL;
     int n = 0;
 
     for (char *name = strtok_r(list, ", ", &save); n >= 0 && name != NULL;
          name = strtok_r(NULL, ", ", &save)) {
         struct hb_vc_task *t = find(job, name);
         if (t == NULL) {
-            n = no_task(job, name, err);
+            n = no_task(job, said->whose, name, err);
         } else {
             t->chosen = 1;
             n++;
@@ -292,7 +295,7 @@ int hb_vc_choose(struct hb_vc_job *job, const struct hb_vc_said *said,
 
     if (said->tasks != NULL && said->tasks[0] != '\0') {
         *why_out = "HPCBOOT_TASKS names them";
-        return choose_named(job, said->tasks, err);
+        return choose_named(job, said, err);
     }
     if (said->mpi_host != NULL && said->mpi_host[0] != '\0') {
         *why_out = "MPI_HOST names them";

@@ -187,6 +187,25 @@ static void of_two_single_pods_the_one_called_master_is_it(void **state)
     assert_int_equal(tasks[1].chosen, 1);
 }
 
+static void who_has_no_such_task_is_told_by_its_own_name(void **state)
+{
+    struct hb_vc_task tasks[] = {task("l", "a", 1, 1), task("w", "b", 2, 0)};
+    struct hb_vc_job job = {.tasks = tasks, .n = 2};
+    struct hb_vc_said said = {.whose = "JobSet", .tasks = "wrkr"};
+    struct hpcboot_error err = {0};
+    const char *why;
+
+    hb_vc_choose(&job, &said, &why, &err);
+    assert_string_equal(err.text, "HPCBOOT_TASKS: this JobSet has no task "
+                        "wrkr, but l, w");
+    said.whose = "Job";
+    tasks[0].name = (char *)"";
+    job.n = 1;
+    hb_vc_choose(&job, &said, &why, &err);
+    assert_string_equal(err.text, "HPCBOOT_TASKS: this Job has no task wrkr, "
+                        "and none that has a name");
+}
+
 static void a_pod_outside_the_job_sees_all_tasks(void **state)
 {
     struct hb_vc_task tasks[] = {task("a", "j-a-0.j", 2, 0),
@@ -328,6 +347,7 @@ int main(void)
         T(a_shared_host_name_is_told),
         T(a_volcano_pod_without_names_says_what_would_help),
         T(of_two_single_pods_the_one_called_master_is_it),
+        T(who_has_no_such_task_is_told_by_its_own_name),
         T(a_pod_outside_the_job_sees_all_tasks),
         T(a_volcano_job_with_the_ray_plugin_has_names),
         T(the_pytorch_plugins_master_computes_and_is_the_first),

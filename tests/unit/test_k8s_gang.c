@@ -279,6 +279,16 @@ static void the_first_pod_is_waited_for_by_who_says_so(void **state)
                  "10.0.0.5");
 }
 
+static void pods_of_a_task_that_is_named_are_waited_for(void **state)
+{
+    char *pods[] = {pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_late(pods, pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")));
+    assert_found((struct asked){.env = "HPCBOOT_TASKS=w HPCBOOT_GANG_SIZE=2",
+                                .wait_ms = 60000}, "Kubernetes API",
+                 "10.0.0.2");
+}
+
 static void a_first_pod_that_does_not_come_is_told_of(void **state)
 {
     plan("{\"pods\":[],\"watches\":[[\"hold\"]]}");
@@ -558,6 +568,7 @@ int main(void)
         T(selected_pods_are_the_hosts),
         T(a_selection_that_is_empty_is_an_error),
         T(the_first_pod_is_waited_for_by_who_says_so),
+        T(pods_of_a_task_that_is_named_are_waited_for),
         T(a_first_pod_that_does_not_come_is_told_of),
         T(needing_some_is_no_reason_to_wait_for_the_first),
         T(so_many_pods_are_waited_for_as_are_needed),

@@ -141,6 +141,15 @@ static int start(struct run *r, char *const *argv, char *const *env,
     return why;
 }
 
+/* ENOENT is said of a script's interpreter as well. */
+static const char *remedy_of(int why, const char *command)
+{
+    return why == ENOENT && strchr(command, '/') != NULL &&
+           access(command, F_OK) == 0
+               ? " (its interpreter is not on this host)"
+               : hb_errno_remedy(why);
+}
+
 static int run_open(struct run *r, char *const *argv, char *const *env,
                     struct hpcboot_error *err)
 {
@@ -157,7 +166,7 @@ static int run_open(struct run *r, char *const *argv, char *const *env,
     hb_fd_close(&errors[1]);
     if (why != 0) {
         rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s cannot be started: %s%s",
-                     argv[0], strerror(why), hb_errno_remedy(why));
+                     argv[0], strerror(why), remedy_of(why, argv[0]));
     }
     return rc;
 }

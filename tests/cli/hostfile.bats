@@ -167,6 +167,11 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     run hpcboot hostfile --discover-hosts /bin/true
     ended_with 2
     says 'error: --discover-hosts: /bin/true has printed no host'
+    printf '#!/no/such/shell\necho n1\n' > distroless
+    chmod +x distroless
+    run hpcboot hostfile --discover-hosts ./distroless
+    ended_with 2
+    says './distroless cannot be started: .* \(its interpreter is not on this host\)'
     echo 'n5 slots=2' > default
     run hpcboot hostfile --default-hostfile default
     ended_with 0

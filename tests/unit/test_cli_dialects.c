@@ -26,6 +26,9 @@ static void dialect_is_told_by_name_option_and_use(void **state)
     assert_int_equal(dialect_of("hbrun -n 1 a : -genv A B b"),
                      HB_DIALECT_HYDRA);
     assert_int_equal(dialect_of("hbrun -ppn 2 a"), HB_DIALECT_HYDRA);
+    assert_int_equal(dialect_of("mpirun -perhost 2 a"), HB_DIALECT_HYDRA);
+    assert_int_equal(dialect_of("mpirun -grr 2 a"), HB_DIALECT_HYDRA);
+    assert_int_equal(dialect_of("mpirun -rr a"), HB_DIALECT_HYDRA);
     assert_int_equal(dialect_of("hbrun -n 2 a -ppn 2"), HB_DIALECT_OPENMPI);
     assert_int_equal(dialect_of("hbrun -ppn 2 --dialect openmpi a"),
                      HB_DIALECT_OPENMPI);

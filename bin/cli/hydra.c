@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* Where ranks are inside of a host, in Hydra's words. Its --bind-to says what
- * they are bound to, and its --map-by in which order they are dealt to cores;
- * neither says on which host a rank is. */
+/* What Hydra says in words of its own of hosts, and of where ranks are inside
+ * of them. Its --bind-to says what they are bound to, and its --map-by in which
+ * order they are dealt to cores; neither says on which host a rank is. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/base/str.h"
 
@@ -74,4 +75,13 @@ HB_SETTER(map_hydra)
     hb_opt_warn(s, "%s %s is ignored: hwthread, core, l1cache, l2cache, "
                 "l3cache, numa and socket are known", s->spelling, values[0]);
     return 0;
+}
+
+/* MPICH's is a list of hosts, and Intel MPI's a file of them. */
+HB_SETTER(machine)
+{
+    struct stat st;
+    int is_file = stat(values[0], &st) == 0 && !S_ISDIR(st.st_mode);
+
+    return hb_opt_apply_key(s, is_file ? "hostfile" : "host", values[0], err);
 }

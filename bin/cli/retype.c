@@ -39,7 +39,7 @@ static int is_kept(const struct hb_setting *s)
     hb_opt_key(s->opt, key);
     return hb_streq(s->origin, HB_COMMAND_LINE) &&
            s->opt->section != HB_SEC_PROGRAMS && !hb_streq(key, "host") &&
-           !hb_streq(key, "dialect");
+           !hb_streq(key, "machine") && !hb_streq(key, "dialect");
 }
 
 void hb_options_retype(const struct hb_options *o, struct hb_strv *words)

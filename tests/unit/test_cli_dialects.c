@@ -108,6 +108,37 @@ static void hydra_placement(void **state)
     parsed_free(&p);
 }
 
+static void hydra_machines_are_hosts_or_a_file_of_them(void **state)
+{
+    struct parsed p;
+    struct hb_strv again = HB_STRV_INIT;
+    struct hb_options *o = good(&p, "mpirun -machine a,b -n 2 x");
+
+    assert_string_equal(o->host_list, "a,b");
+    hb_options_retype(o, &again);
+    assert_list(&again, "--dialect=openmpi|--host=a,b");
+    hb_strv_destroy(&again);
+    parsed_free(&p);
+    o = good(&p, "mpirun -machine /dev/null -n 2 x");
+    assert_null(o->host_list);
+    assert_string_equal(o->hostfile, "/dev/null");
+    parsed_free(&p);
+}
+
+/* Those that Intel MPI's own --help, or its reference, has besides. */
+static void options_of_intel_mpi_are_known(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "mpirun -prepend-timestamp -prot "
+                                    "-pmi-connect alltoall a");
+
+    assert_int_equal(o->timestamp_output, 1);
+    assert_int_equal(o->warnings.n, 2);
+    parsed_free(&p);
+    bad("mpirun -gdb-args -x a", "-gdb-args is not supported: start the "
+        "debugger as the program instead");
+}
+
 static void hydra_launchers(void **state)
 {
     struct parsed p;
@@ -397,6 +428,8 @@ int main(void)
         cmocka_unit_test(a_count_of_0_for_the_mapping_says_nothing),
         cmocka_unit_test(hydra_environment_takes_two_words),
         cmocka_unit_test(hydra_placement),
+        cmocka_unit_test(hydra_machines_are_hosts_or_a_file_of_them),
+        cmocka_unit_test(options_of_intel_mpi_are_known),
         cmocka_unit_test(hydra_launchers),
         cmocka_unit_test(srun_words),
         cmocka_unit_test(srun_letters_in_one_word),

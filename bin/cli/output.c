@@ -80,6 +80,8 @@ static void open_files(struct hb_output *o)
                                         .append = c->append,
                                         .own = {c->own_files[0],
                                                 c->own_files[1]},
+                                        .host_of = c->host_of,
+                                        .arg = c->arg,
                                         .dir_no_job = c->dir_no_job};
 
     files.dir = c->dir = o->dir = copy_or_null(c->dir);

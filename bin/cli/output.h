@@ -33,8 +33,10 @@ struct hb_output_config {
     int dir_no_job;         /* DIR/rank.R/... (":nojobid") */
     int append;             /* to files of an earlier life of the job */
     const char *own_files[2]; /* that hbrun writes itself, borrowed; or NULL */
-    const char *out_pattern, *err_pattern; /* instead of the terminal; %r is
-                             * the rank, %% a '%'; or NULL */
+    const char *out_pattern, *err_pattern; /* instead of the terminal; names
+                             * as rankfiles.h has them; or NULL */
+    const char *(*host_of)(void *arg, uint32_t rank, uint32_t *number_out);
+                             /* the same */
     int patterns_copied;    /* on the terminal too */
     /* Bytes of a piece's data that need no memory any more: written, or lost
      * to an error that was reported. May be called from inside the calls

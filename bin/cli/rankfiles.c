@@ -3,11 +3,11 @@
 /* The files of --output-filename and the file patterns.
  *
  * A file's slot is its rank and stream; where a pattern does not name the
- * rank, all ranks have one slot, and where both streams have one name they
- * share it. The first opening of a slot makes the file empty, before the ranks
- * begin, later ones append, so that only the last few used need be open: a job
- * has more ranks than the launcher may have descriptors. A file that fails is
- * named once and then left alone. */
+ * rank, all ranks have one slot, or those of a host that it names, and where
+ * both streams have one name they share it. The first opening of a slot makes
+ * the file empty, before the ranks begin, later ones append, so that only the
+ * last few used need be open: a job has more ranks than the launcher may have
+ * descriptors. A file that fails is named once and then left alone. */
 #include "config.h"
 
 #include "bin/cli/rankfiles.h"
@@ -29,6 +29,8 @@
 /* Agents hear nothing while files are made, of thousands of ranks in a slow
  * file system: what is not made by then is when its rank writes. */
 #define PREPARE_MS 3000
+
+#define WIDTH_DIGITS 2 /* of the number in %4r */
 
 /* Bits of a slot's state. */
 #define SLOT_MADE 0x1u
@@ -82,17 +84,53 @@ int hb_rankfiles_has(const struct hb_rankfiles *f, int stream)
 
 /* --- names ------------------------------------------------------- */
 
-static int names_rank(const char *pattern)
+char hb_pattern_place(const char *at, int *width_out, const char **end_out)
 {
-    for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
-        if (p[1] == 'r') {
-            return 1;
-        }
-        if (!p[1]) {
-            return 0;
-        }
+    const char *p = at + 1;
+    int width = 0;
+
+    while (p - at <= WIDTH_DIGITS && *p >= '0' && *p <= '9') {
+        width = 10 * width + (*p++ - '0');
     }
-    return 0;
+    *width_out = width;
+    *end_out = *p != '\0' ? p + 1 : p;
+    return *p;
+}
+
+static int names(const char *pattern, const char *letters)
+{
+    int width, found = 0;
+
+    for (const char *p = strchr(pattern, '%'); p && !found;
+         p = strchr(p, '%')) {
+        char letter = hb_pattern_place(p, &width, &p);
+
+        found = letter != '\0' && strchr(letters, letter) != NULL;
+    }
+    return found;
+}
+
+static const char *host_of(const struct hb_rankfiles *f, uint32_t rank,
+                           uint32_t *number_out)
+{
+    *number_out = 0;
+    return f->config.host_of != NULL
+               ? f->config.host_of(f->config.arg, rank, number_out) : "";
+}
+
+/* What tells the files of a pattern apart. */
+static uint32_t number_of(const struct hb_rankfiles *f, const char *pattern,
+                          uint32_t rank)
+{
+    uint32_t number = 0;
+
+    if (names(pattern, "r")) {
+        return rank;
+    }
+    if (names(pattern, "hp")) {
+        (void)host_of(f, rank, &number);
+    }
+    return number;
 }
 
 static size_t slot_of(const struct hb_rankfiles *f, uint32_t rank, int stream)
@@ -105,21 +143,46 @@ static size_t slot_of(const struct hb_rankfiles *f, uint32_t rank, int stream)
     if (stream == 2 && hb_streq(pattern[0], pattern[1])) {
         stream = 1;
     }
-    return (names_rank(pattern[stream - 1]) ? 2 * (size_t)rank : 0)
-           + (size_t)(stream - 1);
+    return 2 * (size_t)number_of(f, pattern[stream - 1], rank) +
+           (size_t)(stream - 1);
 }
 
-static char *expand(const char *pattern, uint32_t rank)
+static void put_place(struct hb_str *out, const struct hb_rankfiles *f,
+                      uint32_t rank, char letter, int width)
+{
+    uint32_t number;
+    const char *host = host_of(f, rank, &number);
+
+    switch (letter) {
+    case 'r':
+    case 'p':
+        hb_str_putf(out, "%0*u", width, letter == 'r' ? rank : number);
+        break;
+    case 'h':
+        hb_str_put(out, host);
+        break;
+    case 'g':
+        hb_str_putc(out, '0');
+        break;
+    default:
+        hb_str_putc(out, '%');
+        break;
+    }
+}
+
+static char *expand(const struct hb_rankfiles *f, const char *pattern,
+                    uint32_t rank)
 {
     struct hb_str out = HB_STR_INIT;
+    int width;
 
-    for (const char *p = pattern; *p; p++) {
-        if (p[0] == '%' && p[1] == 'r') {
-            hb_str_putf(&out, "%u", rank);
-            p++;
+    for (const char *p = pattern; *p;) {
+        if (*p != '%') {
+            hb_str_putc(&out, *p++);
         } else {
-            hb_str_putc(&out, *p);
-            p += p[0] == '%' && p[1] == '%';
+            char letter = hb_pattern_place(p, &width, &p);
+
+            put_place(&out, f, rank, letter, width);
         }
     }
     return hb_str_steal(&out);
@@ -133,7 +196,7 @@ static char *path_of(const struct hb_rankfiles *f, uint32_t rank, int stream)
     char job[16];
 
     if (c->pattern[stream - 1]) {
-        return expand(c->pattern[stream - 1], rank);
+        return expand(f, c->pattern[stream - 1], rank);
     }
     snprintf(job, sizeof job, "%u/", c->job);
     return hb_xasprintf("%s/%srank.%0*u/%s", c->dir,

@@ -12,6 +12,14 @@
  * Private to bin/cli. */
 struct hb_rankfiles;
 
+/* In a pattern: %r the rank, %h its host, %p that host's number, %g 0, which is
+ * the number that Hydra has for a job, %% a '%'; a number before r or p, of at
+ * most two digits, is how many digits there are at least. */
+#define HB_PATTERN_LETTERS "rhpg%"
+/* The letter of the place that begins at `at`, a '%', and the end of it; '\0':
+ * there is none. */
+char hb_pattern_place(const char *at, int *width_out, const char **end_out);
+
 struct hb_line { /* the end of what a place holds */
     int open; /* a line has begun there and not ended */
     uint32_t rank; /* whose it is */
@@ -24,7 +32,11 @@ struct hb_rankfiles_config {
     const char *dir;  /* DIR/JOB/rank.R/stdout, stderr; or NULL */
     int dir_no_job;   /* without "JOB/" */
     int append;       /* to what is there */
-    const char *pattern[2]; /* by stream - 1, %r the rank; or NULL */
+    const char *pattern[2]; /* by stream - 1, letters below; or NULL */
+    /* The host of a rank by its name, and as a number below n_ranks. NULL: all
+     * are on one, without a name. */
+    const char *(*host_of)(void *arg, uint32_t rank, uint32_t *number_out);
+    void *arg;
     const char *own[2]; /* names of files that hbrun writes itself; or NULL */
 };
 

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "bin/cli/optdef.h"
+#include "bin/cli/rankfiles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,18 +122,23 @@ HB_SETTER(output_copy)
     return 0;
 }
 
-/* A file name with %r (rank) and %%; other letters cannot be told here. */
+/* A file name with %r (rank), %h and %p (its host) and %%; other letters cannot
+ * be told here. */
 static int check_pattern(struct hb_scan *s, const char *name,
                          struct hpcboot_error *err)
 {
+    int width;
+
     if (!name[0]) {
         return hb_opt_bad(s, err, "needs a file's name");
     }
-    for (const char *p = strchr(name, '%'); p; p = strchr(p + 2, '%')) {
-        if (p[1] != 'r' && p[1] != '%') {
-            return hb_opt_bad(s, err,
-                              "\"%s\": only %%r (the rank) and %%%% are known",
-                              name);
+    for (const char *p = strchr(name, '%'); p; p = strchr(p, '%')) {
+        char letter = hb_pattern_place(p, &width, &p);
+
+        if (letter == '\0' || !strchr(HB_PATTERN_LETTERS, letter)) {
+            return hb_opt_bad(s, err, "\"%s\": only %%r (the rank), %%h and "
+                              "%%p (its host, by name or number) and %%%% are "
+                              "known", name);
         }
     }
     return 0;

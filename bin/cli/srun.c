@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "bin/cli/optdef.h"
+#include "bin/cli/rankfiles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,44 +229,87 @@ HB_SETTER(srun_kill)
     return 0;
 }
 
-/* What a letter of Slurm's stands for where this is a job of Slurm. */
-static const char *variable_of(char letter)
+/* What letters of Slurm's stand for where this is a job of Slurm; of several
+ * variables the first that is set counts. */
+static const struct {
+    char letter;
+    const char *variable;
+} slurm_letters[] = {
+    {'j', "SLURM_JOB_ID"},        {'J', "SLURM_JOB_ID"},
+    {'A', "SLURM_ARRAY_JOB_ID"},  {'A', "SLURM_JOB_ID"},
+    {'a', "SLURM_ARRAY_TASK_ID"}, {'u', "USER"},
+    {'x', "SLURM_JOB_NAME"},
+};
+
+/* And among the letters of --outfile-pattern. */
+static const struct {
+    char theirs, ours;
+} our_letters[] = {{'t', 'r'}, {'N', 'h'}, {'n', 'p'}, {'%', '%'}};
+
+static char letter_here(char letter)
 {
-    switch (letter) {
-    case 'j':
-    case 'J':
-        return "SLURM_JOB_ID";
-    case 'u':
-        return "USER";
-    case 'x':
-        return "SLURM_JOB_NAME";
-    default:
-        return NULL;
+    for (size_t i = 0; i < sizeof our_letters / sizeof our_letters[0]; i++) {
+        if (our_letters[i].theirs == letter) {
+            return our_letters[i].ours;
+        }
     }
+    return '\0';
 }
 
-static int put_letter(struct hb_scan *s, char letter, struct hb_str *ours,
-                      struct hpcboot_error *err)
+/* A number is filled up to `width` digits. */
+static void put_value(struct hb_str *ours, const char *value, int width)
 {
-    const char *name = variable_of(letter);
-    const char *value = name ? hb_scan_getenv(s, name) : NULL;
+    size_t len = strlen(value);
+    size_t least = value[strspn(value, "0123456789")] == '\0' ? (size_t)width
+                                                              : 0;
 
-    if (letter == 't' || letter == '%') {
-        hb_str_put(ours, letter == 't' ? "%r" : "%%");
-        return 0;
-    }
-    if (!name) {
-        return hb_opt_bad(s, err, "%%%c is not known; %%t (the rank), %%j, "
-                          "%%u, %%x and %%%% are", letter ? letter : ' ');
-    }
-    if (!value) {
-        return hb_opt_bad(s, err, "%%%c stands for %s, which is not set here; "
-                          "leave it out", letter, name);
+    for (; len < least; len++) {
+        hb_str_putc(ours, '0');
     }
     for (; *value; value++) {
         hb_str_put(ours, *value == '%' ? "%%" : "");
         hb_str_putn(ours, value, *value != '%');
     }
+}
+
+static int put_variable(struct hb_scan *s, char letter, int width,
+                        struct hb_str *ours, struct hpcboot_error *err)
+{
+    const char *name = NULL, *value = NULL;
+
+    for (size_t i = 0; i < sizeof slurm_letters / sizeof slurm_letters[0] &&
+         value == NULL; i++) {
+        if (slurm_letters[i].letter == letter) {
+            name = slurm_letters[i].variable;
+            value = hb_scan_getenv(s, name);
+        }
+    }
+    if (name == NULL) {
+        return hb_opt_bad(s, err, "%%%c is not known; %%t (the rank), %%N and "
+                          "%%n (its host), %%j, %%A, %%a, %%u, %%x and %%%% "
+                          "are", letter ? letter : ' ');
+    }
+    if (value == NULL) {
+        return hb_opt_bad(s, err, "%%%c stands for %s, which is not set here; "
+                          "leave it out", letter, name);
+    }
+    put_value(ours, value, width);
+    return 0;
+}
+
+static int put_letter(struct hb_scan *s, char letter, int width,
+                      struct hb_str *ours, struct hpcboot_error *err)
+{
+    char here = letter_here(letter);
+
+    if (here == '\0') {
+        return put_variable(s, letter, width, ours, err);
+    }
+    hb_str_putc(ours, '%');
+    if (width > 0 && here != '%') {
+        hb_str_putf(ours, "%d", width);
+    }
+    hb_str_putc(ours, here);
     return 0;
 }
 
@@ -273,15 +317,16 @@ static int set_pattern(struct hb_scan *s, const char *key, const char *text,
                        struct hpcboot_error *err)
 {
     struct hb_str ours = HB_STR_INIT;
-    int rc = 0;
+    int rc = 0, width;
 
-    for (const char *p = text; rc == 0 && *p; p++) {
+    for (const char *p = text; rc == 0 && *p;) {
         if (*p != '%') {
-            hb_str_putc(&ours, *p);
-            continue;
+            hb_str_putc(&ours, *p++);
+        } else {
+            char letter = hb_pattern_place(p, &width, &p);
+
+            rc = put_letter(s, letter, width, &ours, err);
         }
-        rc = put_letter(s, p[1], &ours, err);
-        p += p[1] != '\0';
     }
     if (rc == 0) {
         rc = hb_opt_apply_key(s, key, hb_str_text(&ours), err);

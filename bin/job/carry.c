@@ -429,6 +429,18 @@ int job_carry_check(const struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+static const char *host_of(void *arg, uint32_t rank, uint32_t *number_out)
+{
+    const struct job *j = arg;
+
+    if (j->map == NULL || rank >= j->map->n_ranks) { /* of an earlier life */
+        *number_out = 0;
+        return "";
+    }
+    *number_out = j->map->node_of_rank[rank];
+    return job_host_of_rank(j, rank);
+}
+
 /* The number of ranks is known by then: called when the job is placed. */
 int job_carry_open(struct job *j, struct hpcboot_error *err)
 {
@@ -445,7 +457,7 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
         .out_pattern = j->opt->out_pattern,
         .err_pattern = j->opt->err_pattern,
         .patterns_copied = j->opt->patterns_copied && !j->opt->output_dir_only,
-        .done = on_written, .arg = j,
+        .host_of = host_of, .done = on_written, .arg = j,
     };
     int rc = hb_output_create(&j->out, &config, err);
 

@@ -210,6 +210,23 @@ END
 }
 
 # shellcheck disable=SC2016  # expanded in the ranks
+@test "files of output are named after hosts, too, and shared by their ranks" {
+    local at=(--launch-with fork -H 'a:2,b:2')
+    run hb "${at[@]}" --outfile 'o.%h.%2r' --errfile 'e.%3p' \
+        sh -c 'echo $HPCBOOT_RANK; echo $HPCBOOT_NODE >&2'
+    ended_with 0
+    [ "$(echo o.* e.*)" = 'o.a.00 o.a.01 o.b.02 o.b.03 e.000 e.001' ]
+    [ "$(cat o.*)" = $'0\n1\n2\n3' ]
+    [ "$(cat e.*)" = $'0\n0\n1\n1' ]
+    run hb --dialect=srun "${at[@]}" -n 4 -o 'all.%N' sh -c 'echo o; echo e >&2'
+    ended_with 0
+    [ "$(sort all.b)" = $'e\ne\no\no' ]
+    run hb -n 1 --outfile '%x' true
+    ended_with 2
+    says 'only %r .* are known$'
+}
+
+# shellcheck disable=SC2016  # expanded in the ranks
 @test "a question of the rank that reads standard input is seen before its answer" {
     local who
     mkfifo answers

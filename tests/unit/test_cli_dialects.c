@@ -259,7 +259,10 @@ static void srun_file_names(void **state)
 {
     static char id[] = "SLURM_JOB_ID=7", name[] = "SLURM_JOB_NAME=5%r";
     static char *const env[] = {id, name, NULL};
+    static char of[] = "SLURM_ARRAY_JOB_ID=8", at[] = "SLURM_ARRAY_TASK_ID=3";
+    static char *const array_env[] = {id, of, at, NULL};
     static const struct hb_options_source source = {.env = env};
+    static const struct hb_options_source array = {.env = array_env};
     struct parsed p;
 
     parse_words(&p, &source, "srun -o %j.%x.%t.%% -e e%J a");
@@ -267,8 +270,19 @@ static void srun_file_names(void **state)
     assert_string_equal(p.o->out_pattern, "7.5%%r.%r.%%");
     assert_string_equal(p.o->err_pattern, "e7");
     parsed_free(&p);
-    bad("srun -o %N a", "-o: %N is not known; %t (the rank), %j, %u, %x and "
-        "%% are");
+    parse_words(&p, &source, "srun -o %N.%4t.%n -e %4j%3x%A.%10t a");
+    assert_int_equal(p.rc, 0);
+    assert_string_equal(p.o->out_pattern, "%h.%4r.%p");
+    assert_string_equal(p.o->err_pattern, "00075%%r7.%10r");
+    parsed_free(&p);
+    parse_words(&p, &array, "srun -o %A_%a a");
+    assert_int_equal(p.rc, 0);
+    assert_string_equal(p.o->out_pattern, "8_3");
+    parsed_free(&p);
+    bad("srun -o %s a", "-o: %s is not known; %t (the rank), %N and %n (its "
+        "host), %j, %A, %a, %u, %x and %% are");
+    bad("srun -o %a a", "-o: %a stands for SLURM_ARRAY_TASK_ID, which is not "
+        "set here; leave it out");
     bad("srun -o %j a", "-o: %j stands for SLURM_JOB_ID, which is not set "
         "here; leave it out");
 }

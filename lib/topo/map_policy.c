@@ -312,14 +312,46 @@ static int parse_ppr(const struct hb_strv *words, struct hb_map_policy *p,
     return HPCBOOT_OK;
 }
 
+/* Is this word, up to a ':' or ',', a modifier, or so nearly that it is one
+ * mistyped? */
+static int may_be_modifier(const char *text)
+{
+    const char *names[N_OF(modifiers)];
+    char *word = hb_xstrndup(text, strcspn(text, ":,"));
+    int may_be = strncasecmp(word, "PE=", 3) == 0 ||
+                 strncasecmp(word, FILE_IS, strlen(FILE_IS)) == 0 ||
+                 find_name(modifiers, N_OF(modifiers), sizeof(*modifiers),
+                           word) != NULL;
+
+    for (size_t i = 0; i < N_OF(modifiers); i++) {
+        names[i] = modifiers[i].name;
+    }
+    may_be = may_be || hb_nearest(word, names, N_OF(names)) != NULL;
+    free(word);
+    return may_be;
+}
+
+/* A file's name goes on over what is no modifier, as in /tmp/12:30. */
+static size_t file_len(const char *text)
+{
+    size_t n = strcspn(text, ":");
+
+    while (text[n] != '\0' && !may_be_modifier(text + n + 1)) {
+        n += 1 + strcspn(text + n + 1, ":");
+    }
+    return n;
+}
+
 /* Cuts at ':' and ','; empty words stay, so that ":SPAN" has an empty place.
  * A list and a file's name go on over commas. */
 static void split(const char *text, struct hb_strv *words)
 {
     for (;;) {
-        int whole = strncasecmp(text, FILE_IS, strlen(FILE_IS)) == 0 ||
-                    strncasecmp(text, LIST_IS, strlen(LIST_IS)) == 0;
-        size_t n = strcspn(text, whole ? ":" : ":,");
+        int is_list = strncasecmp(text, LIST_IS, strlen(LIST_IS)) == 0;
+        int is_file = strncasecmp(text, FILE_IS, strlen(FILE_IS)) == 0;
+        size_t n = is_file ? file_len(text)
+                           : strcspn(text, is_list ? ":" : ":,");
+
         hb_strv_take(words, hb_xstrndup(text, n));
         if (text[n] == '\0') {
             return;

@@ -432,6 +432,14 @@ assert b["bound"] and b["binding_why"]' "$output"
     run plan -H a:2 --rankfile rf --topo-of 'a=synthetic:core:4 pu:1'
     ended_with 2
     says 'another rank of this host has CPU 0 already'
+    cp rf rf-12:30
+    run plan -H a:2 --rankfile rf-12:30 --map-by :HWTCPUS \
+        --topo-of 'a=synthetic:core:4 pu:1'
+    ended_with 2
+    says 'another rank of this host has CPU 0 already'
+    run plan -H a:2 --rankfile rf:OVERSUBSRIBE
+    ended_with 2
+    says 'did you mean "OVERSUBSCRIBE"'
     printf 'rank 0=nowhere\n' > rf
     run plan -H a:2 --rankfile rf
     ended_with 2

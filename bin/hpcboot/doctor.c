@@ -160,7 +160,6 @@ static int show(const struct wanted *w, const struct hb_doctor_report *r)
         put_text(r, &out);
     }
     if (rc == 0) {
-        signal(SIGPIPE, SIG_DFL); /* as for every command; the job ignored it */
         rc = hb_result_write(w->output, hb_str_text(&out), out.len, &err);
     }
     if (rc < 0) {
@@ -168,6 +167,18 @@ static int show(const struct wanted *w, const struct hb_doctor_report *r)
     }
     hb_str_destroy(&out);
     return rc < 0 ? HB_EXIT_OUTPUT : exit_status(hb_findings_grade(&r->found));
+}
+
+/* A job ignores SIGPIPE; a command does so where its caller does. */
+static int examine(struct hb_options *opt, struct hb_doctor_report *report)
+{
+    struct sigaction before;
+    int status;
+
+    sigaction(SIGPIPE, NULL, &before);
+    status = hb_job_doctor(opt, environ, report);
+    sigaction(SIGPIPE, &before, NULL);
+    return status;
 }
 
 /* The index of a name that was checked when it was scanned. */
@@ -211,7 +222,7 @@ static int run(const struct hb_command *self, int argc, char **argv)
         hb_log(HB_ERROR, "doctor: --output %s", err.text);
         status = HB_EXIT_OUTPUT;
     } else if (hb_gang_options(&opt, &line, "doctor") >= 0) {
-        status = hb_job_doctor(opt, environ, &report);
+        status = examine(opt, &report);
         status = status == 0 ? show(&w, &report) : status;
     }
     hb_doctor_report_destroy(&report);

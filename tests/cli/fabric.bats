@@ -140,6 +140,18 @@ print(r["grade"], [(f["check"], f["hosts"]) for f in r["findings"]
     says_not 'error'
 }
 
+@test "doctor: a reader that is gone is an error where SIGPIPE is ignored" {
+    mkfifo gone
+    exec 8<> gone # so that the next one does not wait for a reader
+    exec 9> gone
+    exec 8<&-
+    run bash -c 'trap "" PIPE; exec "$@" 2>&1 >&9' - "$HB_BUILDDIR/hpcboot" \
+        doctor -q -H localhost --traffic none
+    exec 9>&-
+    ended_with 74
+    says '^hpcboot: error: doctor: stdout: .*Broken pipe'
+}
+
 @test "doctor: a place that cannot be written is told before hosts are asked" {
     local place
     for place in /nonexistent/x "$PWD"; do

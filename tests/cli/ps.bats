@@ -84,7 +84,8 @@ sees_job() { # N
         HPCBOOT_OUTFILE_PATTERN=out.%r HPCBOOT_OUTPUT_FILENAME=out:nocopy \
         HPCBOOT_NP=4 HPCBOOT_SPARES=1 HPCBOOT_DRY_RUN=yes \
         HPCBOOT_MAP_BY=ppr:2:node HPCBOOT_NOLOCAL=yes HPCBOOT_WDIR=/nowhere \
-        HPCBOOT_EVENTS=events OMPI_MCA_orte_tag_output=1; do
+        HPCBOOT_EVENTS=events HPCBOOT_ENV_FILE=/nowhere/vars \
+        OMPI_MCA_orte_tag_output=1; do
         run env "$setting" timeout -s KILL "$HB_LIMIT" "$hpcboot" ps \
             -H localhost --lines
         ended_with 0

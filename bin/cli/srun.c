@@ -361,5 +361,12 @@ HB_SETTER(srun_error)
 
 HB_SETTER(srun_input)
 {
-    return hb_opt_apply_key(s, "stdin", values[0], err);
+    const char *mode = hb_streq(values[0], "/dev/null") ? "none" : values[0];
+
+    if (mode[strspn(mode, "0123456789")] != '\0' && !hb_streq(mode, "all") &&
+        !hb_streq(mode, "none")) {
+        return hb_opt_bad(s, err, "no file is opened for the ranks; give it as "
+                          "standard input: < %s", mode);
+    }
+    return hb_opt_apply_key(s, "stdin", mode, err);
 }

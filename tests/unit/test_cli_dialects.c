@@ -287,6 +287,18 @@ static void srun_file_names(void **state)
         "here; leave it out");
 }
 
+static void srun_input(void **state)
+{
+    struct parsed p;
+
+    assert_string_equal(good(&p, "srun -i /dev/null a")->stdin_target, "none");
+    parsed_free(&p);
+    assert_string_equal(good(&p, "srun -i 2 a")->stdin_target, "2");
+    parsed_free(&p);
+    bad("srun -i in.txt a", "-i: no file is opened for the ranks; give it as "
+        "standard input: < in.txt");
+}
+
 static void srun_times(void **state)
 {
     static const struct {
@@ -451,6 +463,7 @@ int main(void)
         cmocka_unit_test(srun_without_a_number_starts_what_the_job_is_for),
         cmocka_unit_test(srun_environment),
         cmocka_unit_test(srun_file_names),
+        cmocka_unit_test(srun_input),
         cmocka_unit_test(srun_times),
         cmocka_unit_test(every_option_of_mpirun_is_known),
         cmocka_unit_test(every_option_of_srun_is_known),

@@ -56,10 +56,10 @@ static char *dir_of(const char *path)
         : hb_xstrndup(path, (size_t)(slash - path));
 }
 
-/* A Secret's volume is a tmpfs; by subPath a directory or a file of it is
- * mounted, not the whole. `line` is one of /proc/self/mountinfo and is cut up.
- */
-static int is_part_of_tmpfs(char *line, const char *path)
+/* A Secret's volume is a tmpfs, and what it holds lies in a folder that is
+ * named by its time, as "..2024_05_01_12_00_00.1": by subPath a part of that is
+ * mounted. `line` is one of /proc/self/mountinfo and is cut up. */
+static int is_part_of_secret(char *line, const char *path)
 {
     char *type = strstr(line, " - "), *save = NULL;
     char *field[5]; /* id, parent, device, what is mounted, where */
@@ -69,7 +69,7 @@ static int is_part_of_tmpfs(char *line, const char *path)
     }
     return type != NULL && hb_starts_with(type + 3, "tmpfs ") &&
            field[4] != NULL && hb_streq(field[4], path) &&
-           !hb_streq(field[3], "/");
+           hb_starts_with(field[3], "/..");
 }
 
 static int is_subpath(const char *path)
@@ -82,7 +82,7 @@ static int is_subpath(const char *path)
                              &len, NULL) >= 0) {
         for (char *line = strtok_r(text, "\n", &save); line && !yes;
              line = strtok_r(NULL, "\n", &save)) {
-            yes = is_part_of_tmpfs(line, real);
+            yes = is_part_of_secret(line, real);
         }
     }
     free(text);

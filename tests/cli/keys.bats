@@ -374,21 +374,31 @@ END
     run keys --key s
     ended_with 0
     says '^note: s is a mounted volume'
-    run unshare --mount bash -c 'mount -t tmpfs secret s && mkdir s/.ssh &&
-        mount --bind s/.ssh sub && cp k sub/id_rsa && "$0" keys --key sub' \
+    run unshare --mount bash -c 'mount -t tmpfs secret s &&
+        mkdir -p s/..2024_05_01_12_00_00.1/.ssh &&
+        mount --bind s/..2024_05_01_12_00_00.1/.ssh sub &&
+        cp k sub/id_rsa && "$0" keys --key sub' \
         "$HB_BUILDDIR/hpcboot"
     [[ $output != *denied* ]] || skip 'nothing can be mounted here'
     ended_with 0
     says '^warning: sub is mounted by subPath'
     # So is the file alone, in a folder of the image's.
-    run unshare --mount bash -c 'mount -t tmpfs secret s && cp k s/key &&
-        : > sub/id_rsa && mount --bind s/key sub/id_rsa &&
+    run unshare --mount bash -c 'mount -t tmpfs secret s &&
+        mkdir s/..2024_05_01_12_00_00.1 &&
+        cp k s/..2024_05_01_12_00_00.1/key && : > sub/id_rsa &&
+        mount --bind s/..2024_05_01_12_00_00.1/key sub/id_rsa &&
         "$0" keys --key sub' "$HB_BUILDDIR/hpcboot"
     ended_with 0
     says '^warning: sub/id_rsa is mounted by subPath'
     [ "$(grep -c subPath <<< "$output")" -eq 1 ]
-    # A file system of its own, and a folder of the host, are no Secret.
+    # A file system of its own, and a folder of the host, are no Secret; nor is
+    # one of a tmpfs that is, as a container may be given of the host's /run.
     run unshare --mount bash -c 'mount -t tmpfs other sub && cp k sub/id_rsa &&
+        "$0" keys --key sub' "$HB_BUILDDIR/hpcboot"
+    ended_with 0
+    says_not 'subPath'
+    run unshare --mount bash -c 'mount -t tmpfs other s && mkdir s/keys &&
+        mount --bind s/keys sub && cp k sub/id_rsa &&
         "$0" keys --key sub' "$HB_BUILDDIR/hpcboot"
     ended_with 0
     says_not 'subPath'

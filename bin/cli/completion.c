@@ -42,6 +42,14 @@ int hb_compl_wants_file(const struct hb_optdef *opt)
     return !strncmp(opt->args, "FILE", 4) || !strcmp(opt->args, "DIR");
 }
 
+void hb_compl_topics(FILE *out)
+{
+    for (int i = 0; i < HB_SECTIONS; i++) {
+        fprintf(out, "%s ", hb_section_topic((enum hb_opt_section)i));
+    }
+    fputs("all", out);
+}
+
 /* --- bash -------------------------------------------------------- */
 
 /* For bash, '=' in --name=value is a word of its own. */
@@ -203,6 +211,9 @@ static void bash(FILE *out)
           "    case $prev in\n", out);
     hb_compl_each_name(out, bash_choice);
     hb_compl_each_name(out, bash_file);
+    fputs("    -help|--help|-h) words=\"", out);
+    hb_compl_topics(out);
+    fputs(" $_hbrun_options\" ;;\n", out);
     fputs("    esac\n"
           "    if [ -n \"$words\" ]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -W \"$words\" \\\n"
@@ -294,6 +305,11 @@ static void zsh_spec(FILE *out, const struct hb_optdef *opt,
     if (n > 1) {
         zsh_argument(out, opt->args + first + 1,
                      strlen(opt->args + first + 1));
+    }
+    if (opt->set == hb_set_help && opt->kind == HB_OPT_SET) {
+        fputs("::topic:(", out);
+        hb_compl_topics(out);
+        fputc(')', out);
     }
     fputs("' \\\n", out);
 }

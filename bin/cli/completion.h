@@ -21,6 +21,9 @@ int hb_compl_n_words(const struct hb_optdef *opt);
  * it. */
 const struct hb_optdef *hb_compl_meant(const char *name);
 
+/* The topics of --help, with blanks between them. */
+void hb_compl_topics(FILE *out);
+
 void hb_compl_fish(FILE *out); /* completion_fish.c */
 
 #endif

@@ -148,6 +148,10 @@ void hb_compl_fish(FILE *out)
     where(out);
     fputs("complete -c hbrun -e\ncomplete -c hbrun -f\n", out);
     hb_compl_each_name(out, option);
+    fputs("complete -c hbrun -n '__hbrun_at options; and string match -qr"
+          " \"^--?(help|h)\\$\" -- (commandline -opc)[-1]' -a '", out);
+    hb_compl_topics(out);
+    fputs("'\n", out);
     fputs("complete -c hbrun -n '__hbrun_at options program'"
           " -a '(__fish_complete_command)'\n"
           "complete -c hbrun -n '__hbrun_at arguments' -F\n", out);

@@ -78,6 +78,13 @@ offers() {
     says '^svg$'
 }
 
+@test "completion of --help offers its topics" {
+    run offers "$HB_BUILDDIR/hbrun" hbrun --help pl
+    says '^placement$'
+    run offers "$HB_BUILDDIR/hbrun" hbrun -h --noloc
+    says '^--nolocal$'
+}
+
 @test "behind a program completion offers files, and no option of hbrun" {
     local h=$HB_BUILDDIR/hbrun
     : > --timeout.txt
@@ -214,6 +221,8 @@ END
     says '^is: hbrun -n 2 nosuch --timeo *$'
     run zsh_makes "hbrun -n 2 nosuch : --timeo"
     says '^is: hbrun -n 2 nosuch : --timeout *$'
+    run zsh_makes "hbrun --help placem"
+    says '^is: hbrun --help placement *$'
     # The cursor goes back over " : b" before the tab.
     run zsh_makes "hbrun -n 2 a : --timeo : b"$'\x02\x02\x02\x02'
     says '^is: hbrun -n 2 a : --timeout *: b *$'
@@ -257,6 +266,8 @@ fish_offers() { # PROGRAM LINE
     [ "$output" = $'respawn\nrestart-job' ]
     run fish_offers hbrun 'hbrun --on-failure=re'
     [ "$output" = $'--on-failure=respawn\n--on-failure=restart-job' ]
+    run fish_offers hbrun 'hbrun --help placem'
+    [ "$output" = placement ]
     for line in '--hostfile' '-n 2 cat' '-n 2 a : b'; do
         run fish_offers hbrun "hbrun $line /etc/hostnam"
         says '^/etc/hostname$'

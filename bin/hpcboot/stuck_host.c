@@ -25,10 +25,10 @@
 #include <unistd.h>
 
 #include "bin/hpcboot/ranks_here.h"
-#include "hpcboot/coll.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
+#include "lib/coll/coll.h"
 #include "lib/rdzv/segment.h"
 
 #define WORD_FILE_MAX 4096 /* of a file of /proc with one word */
@@ -115,9 +115,9 @@ static void put_call(char *out, size_t size, const struct hb_segment_seen *s)
     char team[64], tag[32] = "any tag";
 
     put_team(team, sizeof team, s);
-    if (s->kind >= HB_WAITS_COLL && coll < HPCBOOT_COLLS) {
+    if (s->kind >= HB_WAITS_COLL && coll < HB_CALLS) {
         snprintf(out, size, "in %s %s, call %llu",
-                 hpcboot_coll_name((enum hpcboot_coll)coll), team,
+                 hb_coll_name((int)coll), team,
                  (unsigned long long)s->calls);
     } else if (s->kind == HB_WAITS_RECV || s->kind == HB_WAITS_SEND) {
         if (s->tag >= 0) {

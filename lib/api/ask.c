@@ -145,7 +145,7 @@ static void tell_left(const struct hb_hop *h)
     } else if (i < LEFT && left[i].calls < h->call) {
         hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made "
                 "different calls: rank %d %s, rank %d hpcboot_team_destroy",
-                h->rank, hb_coll_name((enum hpcboot_coll)h->coll),
+                h->rank, hb_coll_name(h->coll),
                 hb_api.rank);
         hb_note_tell(h, &why);
     }
@@ -311,7 +311,7 @@ static int tell_finalized(const struct hb_hop *h, const struct hpcboot_team *t)
     }
     hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made different "
             "calls: rank %d %s, rank %d hpcboot_finalize", h->rank,
-            hb_coll_name((enum hpcboot_coll)h->coll), hb_api.rank);
+            hb_coll_name(h->coll), hb_api.rank);
     hb_note_tell(h, &why);
     return 1;
 }
@@ -446,15 +446,14 @@ static int meet_other(const struct hb_own_wait *w, struct hpcboot_team *team,
                       struct hpcboot_error *err)
 {
     struct hpcboot_error why;
-    enum hpcboot_coll his;
-    int other;
+    int other, his;
 
     if (!hb_coll_team_met_other(team->coll, &other, &his)) {
         return 0;
     }
     hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made different "
             "calls: rank %d %s, rank %d %s", hb_api.rank,
-            hb_coll_name((enum hpcboot_coll)what->coll), other,
+            hb_coll_name(what->coll), other,
             hb_coll_name(his));
     return end(w, team, &why, err);
 }

@@ -323,7 +323,7 @@ size_t hb_hop_put(char *out, size_t size, const struct hb_hop *h)
 
     if (h->coll >= 0) {
         n = snprintf(out, size, "rank %d waits in %s of %s (its call %llu)",
-                     h->rank, hb_coll_name((enum hpcboot_coll)h->coll),
+                     h->rank, hb_coll_name(h->coll),
                      team_name(h, name, sizeof name),
                      (unsigned long long)h->call);
     } else if (h->coll == HB_IN_RECV) {

@@ -66,7 +66,7 @@ static int is_sound(struct hb_note *note, size_t size)
         const struct hb_hop *h = &note->hops[i];
 
         if (h->rank < 0 || h->rank >= hb_api.size || h->coll < HB_IN_ANY ||
-            h->coll >= HPCBOOT_COLLS) {
+            h->coll >= HB_CALLS) {
             return 0;
         }
     }

@@ -28,7 +28,8 @@ const char *hpcboot_op_name(int op)
 
 const char *hpcboot_coll_name(enum hpcboot_coll coll)
 {
-    return hb_coll_name(coll);
+    return (unsigned)coll < HPCBOOT_COLLS ? hb_coll_name((int)coll)
+                                          : "unknown";
 }
 
 /* An entry nobody uses; the table is locked. */

@@ -22,12 +22,14 @@ struct wish { /* of each rank of the parent */
     int32_t color, key, context;
 };
 
-static int gather(struct hpcboot_team *parent, const void *mine, void *all,
-                  size_t bytes, struct hpcboot_error *err)
+/* `call`: the user's. */
+static int gather(struct hpcboot_team *parent, int call, const void *mine,
+                  void *all, size_t bytes, struct hpcboot_error *err)
 {
     const struct hpcboot_coll_args args = {
         .struct_size = sizeof args, .coll = HPCBOOT_COLL_ALLGATHER,
         .type = HPCBOOT_BYTE, .send = mine, .recv = all, .count = bytes,
+        .flags = hb_coll_as(call),
     };
 
     return hb_coll_run(parent->coll, &args, NULL, err);
@@ -36,7 +38,7 @@ static int gather(struct hpcboot_team *parent, const void *mine, void *all,
 /* ---- the same list at all ranks ---- */
 
 #define SHOWN 8
-struct list { /* n 0: it is a split */
+struct list {
     int32_t n, first[SHOWN];
     uint32_t zero; /* no padding: lists are compared byte by byte */
     uint64_t sum;
@@ -59,8 +61,7 @@ static struct list list_of(const int *ranks, int n)
 static void put_list(char *out, size_t size, const struct list *l)
 {
     int shown = l->n < SHOWN ? l->n : SHOWN;
-    size_t at = (size_t)snprintf(out, size, l->n == 0 ? "team_split"
-                                                      : "team_create of");
+    size_t at = (size_t)snprintf(out, size, "team_create of");
 
     for (int i = 0; i < shown && at < size; i++) {
         at += (size_t)snprintf(out + at, size - at, " %d", l->first[i]);
@@ -87,7 +88,8 @@ static int compare_lists(struct hpcboot_team *parent, const int *ranks, int n,
 {
     const struct list mine = list_of(ranks, n);
     struct list *all = hb_xcalloc((size_t)parent->size, sizeof *all);
-    int rc = gather(parent, &mine, all, sizeof mine, err);
+    int rc = gather(parent, HB_CALL_TEAM_CREATE, &mine, all, sizeof mine,
+                    err);
 
     for (int i = 0; rc == 0 && i < parent->size; i++) {
         if (memcmp(&all[i], &mine, sizeof mine) != 0) {
@@ -152,8 +154,9 @@ static int is_taken(const uint64_t *said, int n)
 
 /* Takes number and region here, and hears of the others' regions: all[parent
  * size], by rank. */
-static int take(struct hpcboot_team *parent, struct hb_team_plan *plan,
-                int wanted, uint64_t *all, struct hpcboot_error *err)
+static int take(struct hpcboot_team *parent, int call,
+                struct hb_team_plan *plan, int wanted, uint64_t *all,
+                struct hpcboot_error *err)
 {
     uint64_t mine = TAKEN;
     int rc;
@@ -163,7 +166,7 @@ static int take(struct hpcboot_team *parent, struct hb_team_plan *plan,
                        : hb_team_take_region(plan->world, plan->size,
                                              plan->rank);
     }
-    rc = gather(parent, &mine, all, sizeof mine, err);
+    rc = gather(parent, call, &mine, all, sizeof mine, err);
     if (rc < 0 && mine != TAKEN) {
         hb_team_end_messages(plan->context);
         hb_team_put_aside(mine, parent->root != NULL ? parent->root_context
@@ -176,9 +179,9 @@ static int take(struct hpcboot_team *parent, struct hb_team_plan *plan,
     return rc;
 }
 
-static int make_child(struct hpcboot_team *parent, const struct wish *wishes,
-                      uint32_t context, struct hpcboot_team **out,
-                      struct hpcboot_error *err)
+static int make_child(struct hpcboot_team *parent, int call,
+                      const struct wish *wishes, uint32_t context,
+                      struct hpcboot_team **out, struct hpcboot_error *err)
 {
     size_t n_parent = (size_t)parent->size;
     int *members = hb_xcalloc(n_parent, sizeof *members);
@@ -196,7 +199,7 @@ static int make_child(struct hpcboot_team *parent, const struct wish *wishes,
         plan.world[i] = parent->world[members[i]];
         plan.rank = members[i] == parent->rank ? i : plan.rank;
     }
-    rc = take(parent, &plan, wanted, all, err);
+    rc = take(parent, call, &plan, wanted, all, err);
     for (int i = 0; i < plan.size; i++) {
         announced[i] = all[members[i]];
     }
@@ -210,7 +213,7 @@ static int make_child(struct hpcboot_team *parent, const struct wish *wishes,
     return rc;
 }
 
-static int split(struct hpcboot_team *parent, struct wish mine,
+static int split(struct hpcboot_team *parent, int call, struct wish mine,
                  struct hpcboot_team **out, struct hpcboot_error *err)
 {
     struct wish *wishes = hb_xcalloc((size_t)parent->size, sizeof *wishes);
@@ -222,13 +225,14 @@ static int split(struct hpcboot_team *parent, struct wish mine,
         int32_t context = 0;
 
         mine.context = (int32_t)(hb_team_next_context() + apart);
-        rc = gather(parent, &mine, wishes, sizeof mine, err);
+        rc = gather(parent, call, &mine, wishes, sizeof mine, err);
         for (int i = 0; rc == 0 && i < parent->size; i++) {
             context = wishes[i].context > context ? wishes[i].context
                                                   : context;
         }
         if (rc == 0) {
-            rc = make_child(parent, wishes, (uint32_t)context, out, err);
+            rc = make_child(parent, call, wishes, (uint32_t)context, out,
+                            err);
         }
         apart = parent->context % APART;
     } while (rc == AGAIN);
@@ -244,12 +248,10 @@ int hpcboot_team_split(struct hpcboot_team *parent, int color, int key,
     if (rc == 0) {
         rc = hb_api_place("hpcboot_team_split", "team", out, err);
     }
-    if (rc == 0 && hb_api.checks) {
-        rc = compare_lists(parent, NULL, 0, err);
-    }
     return rc < 0 ? rc
-                  : split(parent, (struct wish){color < 0 ? -1 : color, key, 0},
-                          out, err);
+                  : split(parent, HB_CALL_TEAM_SPLIT,
+                          (struct wish){color < 0 ? -1 : color, key, 0}, out,
+                          err);
 }
 
 /* Where `rank` stands in the list, -1: nowhere; ERR_USAGE: no such list. */
@@ -295,6 +297,7 @@ int hpcboot_team_create(struct hpcboot_team *parent, const int *ranks,
         rc = compare_lists(parent, ranks, n_ranks, err);
     }
     return rc < 0 ? rc
-                  : split(parent, (struct wish){place < 0 ? -1 : 0, place, 0},
-                          out, err);
+                  : split(parent, HB_CALL_TEAM_CREATE,
+                          (struct wish){place < 0 ? -1 : 0, place, 0}, out,
+                          err);
 }

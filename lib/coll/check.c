@@ -35,7 +35,7 @@ uint64_t hb_call_sign(const struct hpcboot_coll_args *a)
     bool rooted = hb_call_is_rooted(a->coll);
     uint64_t o = !reduces ? 0 : a->op >= HPCBOOT_OP_USER ? 31 : a->op & 31;
     uint64_t type = a->coll == HPCBOOT_COLL_BARRIER ? 0 : a->type & 31;
-    return (uint64_t)a->coll | type << 5 | o << 10 |
+    return (uint64_t)hb_call_of(a->coll, a->flags) | type << 5 | o << 10 |
            (uint64_t)(rooted ? a->root : 0) << ROOT_AT;
 }
 
@@ -61,8 +61,8 @@ static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
     int op = (int)(sign >> 10 & 31);
     int last = (int)((sign & ~DETERMINISTIC) >> ROOT_AT);
     enum hpcboot_coll coll = (enum hpcboot_coll)(sign & 31);
-    int n = snprintf(out, size, "%s", hb_coll_name(coll));
-    if (coll == HPCBOOT_COLL_BARRIER) {
+    int n = snprintf(out, size, "%s", hb_coll_name((int)(sign & 31)));
+    if (coll == HPCBOOT_COLL_BARRIER || coll >= HPCBOOT_COLLS) {
         return;
     }
     if (!hb_call_is_loose(coll)) {
@@ -106,12 +106,12 @@ int hb_coll_made_differ(int rank, const struct hb_coll_made *made, int other,
                            his->bytes, err);
 }
 
-int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
+int hb_lengths_differ(int call, int from, uint64_t sent, int to,
                       uint64_t expected, struct hpcboot_error *err)
 {
     return hb_fail(err, HPCBOOT_ERR_USAGE,
                    "%s: the counts differ: rank %d sends %llu bytes to rank "
-                   "%d, which expects %llu", hb_coll_name(coll), from,
+                   "%d, which expects %llu", hb_coll_name(call), from,
                    (unsigned long long)sent, to,
                    (unsigned long long)expected);
 }
@@ -244,6 +244,6 @@ int hb_check_make(const struct hb_coll_req *r, struct hb_coll_req **out,
     }
     (*out)->judge = judge;
     (*out)->sides = sides;
-    (*out)->call = r->args.coll;
+    (*out)->call = r->call;
     return HPCBOOT_OK;
 }

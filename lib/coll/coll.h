@@ -261,7 +261,7 @@ bool hb_coll_team_made(const struct hb_coll_team *team, uint64_t call,
 /* Whether a rank of the world has sent, in the place of the call that the team
  * is in, a message of another one. */
 bool hb_coll_team_met_other(const struct hb_coll_team *team, int *from_out,
-                            enum hpcboot_coll *coll_out);
+                            int *call_out);
 void hb_coll_team_break(struct hb_coll_team *team,
                         const struct hpcboot_error *why);
 /* The sentence about two calls that are not the same; ERR_USAGE. */
@@ -276,6 +276,19 @@ struct hb_coll_user_op {
     bool commutative;
     size_t element_bytes; /* for HPCBOOT_BYTE: never cut; 0: 1 */
 };
+
+/* Calls of the user that lib/api makes of others, and that are told by their
+ * own names: hb_coll_as puts one into the flags of a call's arguments. */
+enum {
+    HB_CALL_TEAM_SPLIT = HPCBOOT_COLLS,
+    HB_CALL_TEAM_CREATE,
+    HB_CALLS /* how many there are, with the collectives */
+};
+#define HB_CALL_AT 16 /* in the flags; the public ones are below */
+static inline unsigned hb_coll_as(int call)
+{
+    return (unsigned)call << HB_CALL_AT;
+}
 
 /* `args` is as hpcboot/coll.h has it, and checked here: struct_size, coll,
  * type, op on type, root, NULL buffers, overlaps. timeout_ms 0 is the team's.
@@ -333,7 +346,7 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
 size_t hb_coll_type_size(enum hpcboot_type type); /* 0: no such type */
 const char *hb_coll_type_name(enum hpcboot_type type);
 const char *hb_coll_op_name(int op);
-const char *hb_coll_name(enum hpcboot_coll coll); /* "allreduce" */
+const char *hb_coll_name(int call); /* "allreduce", "team_split" */
 /* Whether a call takes `op`, or `count`; no such collective: neither. */
 bool hb_coll_takes_op(enum hpcboot_coll coll);
 bool hb_coll_takes_count(enum hpcboot_coll coll);

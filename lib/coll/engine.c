@@ -139,14 +139,14 @@ static inline int step(struct hb_coll_team *t, struct hb_op *op,
     return rc == HB_AGAIN ? 0 : step_failed(t, op, rc, err);
 }
 
-enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
-                               const struct hb_op *op)
+int hb_team_call(const struct hb_coll_team *t, const struct hb_op *op)
 {
-    return t->first != NULL ? t->first->call : op->coll;
+    return t->first != NULL ? t->first->call
+                            : hb_call_of(op->coll, op->flags);
 }
 
-static int late(struct hb_coll_team *t, struct hb_op *op,
-                enum hpcboot_coll call, struct hpcboot_error *err)
+static int late(struct hb_coll_team *t, struct hb_op *op, int call,
+                struct hpcboot_error *err)
 {
     struct hb_coll_engine *e = t->engine;
     struct hpcboot_error why = {0};

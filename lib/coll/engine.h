@@ -15,7 +15,7 @@ struct hb_coll_req {
     struct hpcboot_coll_args args;
     struct hb_coll_user_op user;
     struct hb_op op;
-    enum hpcboot_coll call; /* as the user knows it: what a check is for */
+    int call;        /* as the user knows it: what a check is for */
     uint64_t number;        /* of that call, on the team */
     bool under_way;
     bool orphan; /* destroyed while under way */

@@ -351,7 +351,7 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
  * own, or that of a wait for it) while *op, maybe one before it, was under
  * way. */
 int hb_wait_late(const struct hb_coll_team *t, const struct hb_op *op,
-                 enum hpcboot_coll call, const char *whose,
+                 int call, const char *whose,
                  struct hpcboot_error *err);
 void hb_wait_wake(struct hb_coll_team *t); /* after a post */
 void hb_wait_over(struct hb_coll_engine *e); /* who looks on may know */
@@ -541,7 +541,7 @@ void hb_net_clear(void *net); /* gives up what is under way */
 int hb_net_waits_for(const void *net, bool *sends_out);
 /* hb_coll_team_met_other, of the call `net`. */
 bool hb_net_met_other(const struct hb_coll_team *t, const void *net,
-                      int *from_out, enum hpcboot_coll *coll_out);
+                      int *from_out, int *call_out);
 /* Whether one of the messages that are waited for is a long one between ranks
  * of this node. */
 bool hb_net_waits_for_near(const void *net);
@@ -549,13 +549,19 @@ void hb_net_team_destroy(struct hb_coll_team *t);
 /* ERR_USAGE: config.net_wish is none. */
 int hb_net_check_wish(const char *text, struct hpcboot_error *err);
 
+/* Whatever a call is made of, the one that the user knows. */
+static inline int hb_call_of(enum hpcboot_coll coll, unsigned flags)
+{
+    return flags >> HB_CALL_AT != 0 ? (int)(flags >> HB_CALL_AT) : (int)coll;
+}
+
 /* check.c. The sign tells one call from another, but for bytes; its low
  * HB_SIGN_BITS nearly do, with a row that is alike at all ranks in the place
  * of a root. */
 uint64_t hb_call_sign(const struct hpcboot_coll_args *a);
 uint64_t hb_row_sign(const size_t *row, int n);
 /* The sentence about lengths that do not fit together; ERR_USAGE. */
-int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
+int hb_lengths_differ(int call, int from, uint64_t sent, int to,
                       uint64_t expected, struct hpcboot_error *err);
 /* Of what a step on one node has found: HB_MISMATCH, HB_LENGTHS. */
 void hb_call_found(struct hb_coll_team *t, const struct hb_op *op, int found,
@@ -564,7 +570,6 @@ void hb_call_found(struct hb_coll_team *t, const struct hb_op *op, int found,
 /* engine.c */
 int hb_engine_progress(struct hb_coll_engine *e);
 /* What the user calls it that *op is a part of. */
-enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
-                               const struct hb_op *op);
+int hb_team_call(const struct hb_coll_team *t, const struct hb_op *op);
 
 #endif

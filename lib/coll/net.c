@@ -242,7 +242,7 @@ int hb_net_waits_for(const void *net, bool *sends_out)
 }
 
 bool hb_net_met_other(const struct hb_coll_team *t, const void *net,
-                      int *from_out, enum hpcboot_coll *coll_out)
+                      int *from_out, int *call_out)
 {
     const struct hb_net_op *n = net;
     const uint64_t kind = (uint64_t)TAG_KINDS << TAG_STREAM_BITS;
@@ -252,7 +252,7 @@ bool hb_net_met_other(const struct hb_coll_team *t, const void *net,
         t->net->other(t->ctx, &tag, number, kind, from_out) == 0) {
         return false;
     }
-    *coll_out = (enum hpcboot_coll)((tag & kind) >> TAG_STREAM_BITS);
+    *call_out = (int)((tag & kind) >> TAG_STREAM_BITS);
     return true;
 }
 
@@ -486,7 +486,8 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
                        "bytes on their way", hb_coll_name(op->coll),
                        n->sched->count, n->sched->room);
     }
-    n->tag = (++t->net_calls << TAG_KIND_BITS | op->coll) << TAG_STREAM_BITS;
+    n->tag = (++t->net_calls << TAG_KIND_BITS |
+              (unsigned)hb_call_of(op->coll, op->flags)) << TAG_STREAM_BITS;
     n->base[HB_MEM_SEND] = n->divided != NULL ? n->divided
                                               : (char *)(uintptr_t)op->send;
     n->base[HB_MEM_RECV] = op->recv;

@@ -102,7 +102,7 @@ int hb_coll_init(struct hb_coll_team *team,
     r->team = team;
     r->engine = team->engine;
     r->args = *args;
-    r->call = args->coll;
+    r->call = hb_call_of(args->coll, args->flags);
     if (user != NULL) {
         r->user = *user;
     }

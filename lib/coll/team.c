@@ -208,12 +208,12 @@ bool hb_coll_team_made(const struct hb_coll_team *team, uint64_t call,
 }
 
 bool hb_coll_team_met_other(const struct hb_coll_team *team, int *from_out,
-                            enum hpcboot_coll *coll_out)
+                            int *call_out)
 {
     const struct hb_op *op = op_of(team);
 
     return op != NULL && op->net != NULL &&
-           hb_net_met_other(team, op->net, from_out, coll_out);
+           hb_net_met_other(team, op->net, from_out, call_out);
 }
 
 void hb_coll_team_break(struct hb_coll_team *team,

@@ -36,7 +36,7 @@ static const char *const ops[HPCBOOT_OPS] = {
     [HPCBOOT_AVG] = "avg",
 };
 
-static const char *const colls[HPCBOOT_COLLS] = {
+static const char *const calls[HB_CALLS] = {
     [HPCBOOT_COLL_BARRIER] = "barrier",
     [HPCBOOT_COLL_BCAST] = "bcast",
     [HPCBOOT_COLL_SCATTER] = "scatter",
@@ -53,6 +53,8 @@ static const char *const colls[HPCBOOT_COLLS] = {
     [HPCBOOT_COLL_ALLTOALLV] = "alltoallv",
     [HPCBOOT_COLL_SCAN] = "scan",
     [HPCBOOT_COLL_EXSCAN] = "exscan",
+    [HB_CALL_TEAM_SPLIT] = "team_split",
+    [HB_CALL_TEAM_CREATE] = "team_create",
 };
 
 size_t hb_coll_type_size(enum hpcboot_type type)
@@ -73,9 +75,9 @@ const char *hb_coll_op_name(int op)
     return op >= 0 && op < HPCBOOT_OPS ? ops[op] : "unknown";
 }
 
-const char *hb_coll_name(enum hpcboot_coll coll)
+const char *hb_coll_name(int call)
 {
-    return (unsigned)coll < HPCBOOT_COLLS ? colls[coll] : "unknown";
+    return call >= 0 && call < HB_CALLS ? calls[call] : "unknown";
 }
 
 bool hb_coll_op_defined(int op, enum hpcboot_type type)

@@ -561,7 +561,7 @@ static void put_rank(const struct hb_coll_team *t, int rank, char *out,
 }
 
 int hb_wait_late(const struct hb_coll_team *t, const struct hb_op *op,
-                 enum hpcboot_coll call, const char *whose,
+                 int call, const char *whose,
                  struct hpcboot_error *err)
 {
     char who[128], whom[128] = "the network";

@@ -222,6 +222,24 @@ static int list(int differs, struct hpcboot_error *err)
                                err);
 }
 
+/* Rank 1 does not make the team that the others make: it splits, or is in a
+ * bcast, or waits for a message of rank 0. */
+static int make_team(const char *way, int differs, struct hpcboot_error *err)
+{
+    struct hpcboot_team *w = hpcboot_world(), *t = NULL;
+    double in[COUNT] = {1};
+
+    if (strcmp(way, "team-create") == 0 && !differs) {
+        return hpcboot_team_create(w, (const int[]){0, 1}, 2, &t, err);
+    }
+    if (strcmp(way, "team-recv") == 0 && differs) {
+        return message(0, 5, err);
+    }
+    return strcmp(way, "team-split") == 0 && differs
+               ? hpcboot_bcast(in, COUNT, HPCBOOT_DOUBLE, 0, w, err)
+               : hpcboot_team_split(w, 0, 0, &t, err);
+}
+
 /* Of two ranks that do not meet in a collective. */
 static int apart(const char *way, int differs, struct hpcboot_error *err)
 {
@@ -237,6 +255,9 @@ static int apart(const char *way, int differs, struct hpcboot_error *err)
     if (strncmp(way, "for-", 4) == 0) {
         return for_any(way, differs, err);
     }
+    if (strncmp(way, "team-", 5) == 0) {
+        return make_team(way, differs, err);
+    }
     return strcmp(way, "list") == 0 ? list(differs, err)
                                     : meet(way, differs, err);
 }
@@ -247,7 +268,9 @@ static int is_apart(const char *way)
                                        "end", "slow", "slow-any",
                                        "slow-request", "list",
                                        "for-any", "for-either",
-                                       "for-each-other", "for-the-ended"};
+                                       "for-each-other", "for-the-ended",
+                                       "team-split", "team-create",
+                                       "team-recv"};
     size_t i = 0, n = sizeof ways / sizeof *ways;
 
     while (i < n && strcmp(way, ways[i]) != 0) {

@@ -51,6 +51,8 @@ programs() { # PAGE
     differ type 'allreduce .*type double' 'allreduce .*type int64'
     differ op 'allreduce .*op sum' 'allreduce .*op max'
     differ setting 'scan .*op sum.,' 'scan .*op sum, deterministic'
+    differ team-split 'team_split, ' 'bcast of 32 bytes'
+    differ team-create 'team_create, ' 'team_split'
     run hb -x HPCBOOT_CHECK=1 -n 3 "$probe" allgatherv
     says '^rank [01]: allgatherv: .*rank 0 sends 32 bytes to rank 1, which expects 40'
     says_not checksum
@@ -100,6 +102,11 @@ END
     against shrink team_shrink
     against recv 'recv of the world \(tag 5\)'
     against tag 'recv of the world \(tag 5\)'
+    run hb -x HPCBOOT_CHECK=1 -n 2 "$probe" team-recv
+    ended_with 0
+    for i in 0 1; do
+        says "^rank $i: deadlock, .*rank 0 waits in team_split of the world .* for rank 1"
+    done
     for way in fence recv; do
         run hb -x HPCBOOT_CHECK=1 -n 4 "$probe" "$way"
         ended_with 0
@@ -144,6 +151,16 @@ END
     ended_with 0
     says '^rank 0: rank 0 waits in recv of the world \(tag 5\) for rank 1, which has sent no such message and is in hpcboot_finalize'
     says '^rank 1: good'
+}
+
+@test "calls that make a team are told by their names without HPCBOOT_CHECK, too" {
+    run hb -n 3 "$HB_BUILDDIR/tests/cli/mismatch" team-split
+    ended_with 0
+    says '^rank 0: .*different calls: rank 0 team_split, rank 1 bcast of 32 bytes'
+    run hb -n 3 "$HB_BUILDDIR/tests/cli/mismatch" team-create
+    ended_with 0
+    says '^rank 0: .*different calls: rank 0 team_create, rank 1 team_split'
+    says_not allgather
 }
 
 @test "HPCBOOT_CHECK finds another list at a rank that is in none" {

@@ -307,6 +307,7 @@ stuck_will_say() {
     differ count 'bcast of 32 bytes .*' 'bcast of 40 bytes'
     differ type 'allreduce .*type double.*' 'allreduce .*type int64'
     differ op 'allreduce .*op sum.*' 'allreduce .*op max'
+    differ team-split team_split 'bcast of 32 bytes'
     for way in fence shrink recv tag; do
         run pod_hb -x HPCBOOT_CHECK=1 -H pod-1,pod-2 \
             "$HB_BUILDDIR/tests/cli/mismatch" $way

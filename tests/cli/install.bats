@@ -135,6 +135,33 @@ run_program() {
     done < calls
 }
 
+@test "CMake: ranges of versions, and components that there are not" {
+    need cmake
+    cmake --version | awk 'NR == 1 { split($3, v, "."); exit v[1] * 100 + v[2] < 319 }' ||
+        skip 'this CMake knows no ranges'
+    mkdir project
+    while read -r found words; do
+        # shellcheck disable=SC2016  # CMake expands it
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.13)' \
+            'project(user LANGUAGES C)' "find_package(hpcboot $words)" \
+            'message("found: ${hpcboot_FOUND}")' > project/CMakeLists.txt
+        CC='' run cmake -S project -B out \
+            "-DCMAKE_PREFIX_PATH=$root$prefix"
+        echo "$words"
+        says "^found: $found\$"
+        says_not 'does not +support this'
+        rm -r out
+    done << 'END'
+1 0.0...0.1.0
+1 0.1...<1
+0 0.0...<0.1.0
+0 0.2...1
+1 0.1.0 EXACT
+0 0.0
+0 0.1 COMPONENTS zebra
+END
+}
+
 @test "a static library is refused by configure" {
     for option in --enable-static --disable-shared; do
         run "$HB_SRCDIR/configure" $option

@@ -209,16 +209,36 @@ static int open_memory(const struct hb_segment_spec *spec,
     return fd < 0 ? open_file(l->size, err) : give_size(fd, l->size, err);
 }
 
+static int cannot_map(size_t size, struct hpcboot_error *err)
+{
+    return errno == EAGAIN
+               ? hb_fail(err, HPCBOOT_ERR_SYSTEM, "shared memory of %zu MiB "
+                         "cannot be mapped: the program locks all that it maps "
+                         "(mlockall), and may not lock so much; raise ulimit "
+                         "-l, lock later, or set a smaller HPCBOOT_HEAP_MB",
+                         size >> 20)
+               : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "shared memory of %zu "
+                               "MiB cannot be mapped (HPCBOOT_HEAP_MB makes it "
+                               "smaller)", size >> 20);
+}
+
+/* In a program that locks whatever it maps (mlockall with MCL_FUTURE) the
+ * kernel takes all pages of a mapping at once, but for one that nobody may
+ * reach: it is unlocked first, and pages are taken when they are used. */
 static int map_in(struct hb_segment *s, int fd, size_t size,
                   struct hpcboot_error *err)
 {
-    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void *base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd,
+                      0);
 
     if (base == MAP_FAILED) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "shared memory of %zu "
-                             "MiB cannot be mapped (HPCBOOT_HEAP_MB makes it "
-                             "smaller)", size >> 20);
+        return cannot_map(size, err);
+    }
+    (void)munlock(base, size);
+    if (mprotect(base, size, PROT_READ | PROT_WRITE) < 0) {
+        cannot_map(size, err);
+        munmap(base, size);
+        return HPCBOOT_ERR_SYSTEM;
     }
     (void)madvise(base, size, MADV_DONTDUMP);
     *s = (struct hb_segment){.base = base, .size = size, .fd = fd};

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,29 @@ static void test_a_death_is_sure_when_the_agent_says_so(void **state)
     assert_int_equal(hb_segment_mark_dead(&s, -1, 1, "killed"), 0);
     assert_int_equal(hb_segment_deaths(&s), 1);
     assert_string_equal(hb_segment_find_death(&s, 1)->text, "not heard");
+    hb_segment_close(&s);
+}
+
+/* Pages are taken when they are used, also by who has said mlockall. */
+static void test_memory_is_not_taken_by_who_locks_all(void **state)
+{
+    const size_t heap = 64 << 20, most = 1 << 20;
+    struct hb_segment s = HB_SEGMENT_INIT;
+    struct hpcboot_error err = {0};
+    struct stat st;
+    int rc;
+
+    if (mlockall(MCL_FUTURE) < 0) {
+        skip();
+    }
+    rc = make_with_heap(&s, heap, 0, &err);
+    munlockall();
+    if (rc < 0) { /* it may not lock so much */
+        assert_non_null(strstr(err.text, "raise ulimit -l"));
+        skip();
+    }
+    assert_int_equal(fstat(s.fd, &st), 0);
+    assert_in_range(st.st_blocks * 512, 1, most);
     hb_segment_close(&s);
 }
 
@@ -482,6 +506,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_mappings_are_one_memory),
         cmocka_unit_test(test_a_death_is_sure_when_the_agent_says_so),
+        cmocka_unit_test(test_memory_is_not_taken_by_who_locks_all),
         cmocka_unit_test(test_every_death_of_a_job_is_told),
         cmocka_unit_test(test_a_death_that_does_not_count_is_told_again),
         cmocka_unit_test(test_lost_connections_are_written_down_once),

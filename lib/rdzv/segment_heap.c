@@ -5,7 +5,8 @@
  * it, with a mark on the first page of each piece. It is the only state of the
  * allocator, so that a rank may be killed anywhere inside: at worst pages stay
  * taken. Freed pages are given back to the system, which zeroes them; where it
- * cannot, they are cleared here.
+ * cannot, they are cleared here. That is asked for by their address: a program
+ * that has closed what it did not open may have another file at our number.
  *
  * A piece that several ranks use begins with a list of them. The dead do not
  * leave it themselves: whoever leaves does not wait for them, and who finds the
@@ -14,8 +15,8 @@
  * so that one alone gives it back. */
 #include "config.h"
 
-#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lib/base/str.h"
 #include "lib/rdzv/segment_impl.h"
@@ -183,8 +184,7 @@ int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset)
     if (n == 0) {
         return 0;
     }
-    if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  (off_t)offset, (off_t)(n * PAGE)) < 0) {
+    if (madvise(at(s, offset), n * PAGE, MADV_REMOVE) < 0) {
         memset(at(s, offset), 0, n * PAGE);
     }
     hb_segment_lock(s, local + 1);

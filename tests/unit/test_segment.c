@@ -109,6 +109,29 @@ static void test_memory_is_not_taken_by_who_locks_all(void **state)
     hb_segment_close(&s);
 }
 
+/* The program has closed what it did not open, and opened a file. */
+static void test_a_file_that_took_the_number_is_left_alone(void **state)
+{
+    struct hb_segment s = make();
+    FILE *file = tmpfile();
+    uint64_t offset;
+    char byte = 0;
+
+    assert_int_equal(hb_segment_alloc(&s, 0, PAGE, &offset, NULL), 0);
+    memset((char *)s.base + offset, 'a', PAGE);
+    for (uint64_t i = 0; i < offset + PAGE; i++) {
+        assert_int_not_equal(fputc('x', file), EOF);
+    }
+    assert_int_equal(fflush(file), 0);
+    assert_int_equal(dup2(fileno(file), s.fd), s.fd);
+    assert_int_equal(hb_segment_free(&s, 0, offset), 1);
+    assert_int_equal(pread(fileno(file), &byte, 1, (off_t)offset), 1);
+    assert_int_equal(byte, 'x');
+    assert_int_equal(((char *)s.base)[offset], 0);
+    fclose(file);
+    hb_segment_close(&s);
+}
+
 static struct hb_segment make_for_many(void)
 {
     static uint32_t node_of[RANKS], local_rank[RANKS];
@@ -507,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_two_mappings_are_one_memory),
         cmocka_unit_test(test_a_death_is_sure_when_the_agent_says_so),
         cmocka_unit_test(test_memory_is_not_taken_by_who_locks_all),
+        cmocka_unit_test(test_a_file_that_took_the_number_is_left_alone),
         cmocka_unit_test(test_every_death_of_a_job_is_told),
         cmocka_unit_test(test_a_death_that_does_not_count_is_told_again),
         cmocka_unit_test(test_lost_connections_are_written_down_once),

@@ -107,24 +107,25 @@ static ssize_t send_some(struct native_socket *s)
     return n;
 }
 
-/* A reader that is gone is noticed by the read event. */
+/* A reader that is gone is noticed by the read event. So is one that cannot be
+ * answered, and would wait for it. */
 static void socket_flush(struct native_socket *s)
 {
-    while (hb_buf_left(&s->out) > 0) {
-        ssize_t n = send_some(s);
+    ssize_t n = 0;
 
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0 && errno == EAGAIN) {
-            hb_buf_tidy(&s->out, SIZE_MAX);
-            event_add(s->writable, NULL);
-            return;
-        }
-        if (n < 0) {
-            break;
-        }
+    while (hb_buf_left(&s->out) > 0 && (n = send_some(s)) >= 0) {
         hb_buf_skip(&s->out, (size_t)n);
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        hb_buf_tidy(&s->out, SIZE_MAX);
+        event_add(s->writable, NULL);
+        return;
+    }
+    if (n < 0 && errno != EPIPE && errno != ECONNRESET) {
+        agent_note(s->native->agent, HB_WARN, "a rank's libhpcboot cannot be "
+                   "answered, and is cut off: %s%s", strerror(errno),
+                   hb_errno_remedy(errno));
+        (void)shutdown(s->fd, SHUT_RDWR);
     }
     hb_buf_clear(&s->out);
 }

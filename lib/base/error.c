@@ -67,6 +67,7 @@ const char *hb_errno_remedy(int sys_errno)
 {
     switch (sys_errno) {
     case EMFILE:
+    case ETOOMANYREFS: /* of the user's, on their way to other processes */
         return "; raise ulimit -n";
     case ENFILE:
         return "; the whole host has none left: raise its fs.file-max";

@@ -267,6 +267,16 @@ END
 }
 
 # The first is without the socket it inherited, the others make their own.
+@test "no descriptor can be handed over: an error, and nobody waits" {
+    local refuse
+    refuse=$(fake refuse)
+    "$refuse" sendmsg true || skip 'no seccomp filter can be set here'
+    run timeout -s KILL "$HB_LIMIT" "$refuse" sendmsg "$hbrun" -n 2 "$probe" who
+    ended_with 1
+    says 'cannot be answered, and is cut off: Operation not permitted'
+    says 'rank -1: .*the agent of hbrun has closed the connection'
+}
+
 @test "no calls may be accepted: an error, and nobody waits" {
     local refuse
     refuse=$(fake refuse)

@@ -193,21 +193,28 @@ enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out)
     return HB_WRAPPER_NO;
 }
 
+/* Behind a version Python has letters for how it was built, as 3.13t without
+ * its lock and 3.11d for debugging, which Debian calls 3.11-dbg. */
+static int is_version(const char *text)
+{
+    size_t version = strspn(text, "0123456789."), flags = 0;
+
+    if (version > 0) {
+        flags = strspn(text + version, "dmtu");
+    }
+    text += version + flags;
+    return *text == '\0' || strcmp(text, "-dbg") == 0;
+}
+
 int hb_is_python(const char *path)
 {
     static const char *const names[] = {"python", "pypy", "ipython"};
     const char *name = base_name(path);
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *rest = name + strlen(names[i]);
-
-        if (hb_starts_with(name, names[i])) {
-            while (isdigit((unsigned char)*rest) || *rest == '.') {
-                rest++;
-            }
-            if (*rest == '\0') {
-                return 1;
-            }
+        if (hb_starts_with(name, names[i]) &&
+            is_version(name + strlen(names[i]))) {
+            return 1;
         }
     }
     return 0;

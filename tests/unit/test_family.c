@@ -455,7 +455,12 @@ static void pythons_are_known_by_name(void **state)
 {
     assert_true(hb_is_python("/usr/bin/python3.11"));
     assert_true(hb_is_python("python"));
+    assert_true(hb_is_python("python3.13t"));
+    assert_true(hb_is_python("/usr/bin/python3-dbg"));
+    assert_true(hb_is_python("python3.11d"));
     assert_false(hb_is_python("python-config"));
+    assert_false(hb_is_python("python3.11-config"));
+    assert_false(hb_is_python("pythontd"));
     assert_false(hb_is_python("/opt/mypython"));
 }
 

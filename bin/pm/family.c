@@ -10,6 +10,7 @@
  *     Python whose script names mpi4py                 -> that one's MPI
  *     shell script, sh -c TEXT                         -> what it names
  *     anything with an argument that links an MPI      -> that one's, a guess
+ *     anything with a Python as an argument            -> its mpi4py's, a guess
  *     other Python                                     -> its mpi4py's MPI
  *     other interpreter, container runtime             -> default rule
  *     ELF file without any                             -> none
@@ -235,6 +236,33 @@ static void by_python(const struct hb_place *place, const char *path,
     }
     free(library);
     hb_strv_destroy(&modules);
+}
+
+/* The same of a Python among the arguments, as of `py-spy record -- python
+ * x.py`: its mpi4py may be used. */
+static int by_python_argument(const struct hb_place *place, const char *path,
+                              char *const *args, struct hb_family_choice *c)
+{
+    struct hb_family_choice inner = {0};
+    char *found;
+    int i = 0;
+
+    while (args[i] != NULL && !hb_is_python(args[i])) {
+        i++;
+    }
+    found = args[i] != NULL ? hb_place_program(place, args[i]) : NULL;
+    if (found != NULL) {
+        by_python(place, found, args + i + 1, &inner);
+    }
+    free(found);
+    if (inner.flavour <= HB_MPI_NONE) {
+        return 0;
+    }
+    c->family = inner.family;
+    c->flavour = inner.flavour;
+    c->links_mpi = c->certain = 0;
+    say(c, "%s may start its argument %s: %.400s", path, args[i], inner.why);
+    return 1;
 }
 
 /* ---- unwrapping ---------------------------------------------------------- */
@@ -463,7 +491,8 @@ static void by_other(const struct hb_place *place, const char *path,
 
     if (!opaque && hb_mpi_link_inside(&inside, path)) {
         by_link(path, &inside, c);
-    } else if (by_argument(place, path, argv + 1, opaque, c)) {
+    } else if (by_argument(place, path, argv + 1, opaque, c) ||
+               by_python_argument(place, path, argv + 1, c)) {
         return;
     } else if (opaque) {
         char *because = hb_xasprintf("what %s starts cannot be told", path);

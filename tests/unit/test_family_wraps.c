@@ -165,6 +165,27 @@ static void an_argument_that_links_an_mpi_is_a_guess(void **state)
     assert_choice(detect(lab, "./plain prog"), HB_PM_NONE, HB_MPI_NONE);
 }
 
+/* As of py-spy, which nobody lists, and of perf, which is listed. */
+static void a_python_among_the_arguments_is_a_guess(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab); /* what the default rule would take */
+    ELF(lab, "bin/py-spy");
+    ELF(lab, "bin/perf");
+    ELF(lab, "bin/python3");
+    text_file(lab, "x.py", "from mpi4py import MPI\n");
+    assert_choice(detect(lab, "py-spy record -- python3 x.py"), HB_PM_NONE,
+                  HB_MPI_NONE);
+    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.cpython.so",
+        .needed = {"libmpi.so.12"});
+    assert_guess(detect(lab, "py-spy record -o p.svg -- python3 x.py"),
+                 HB_PM_PMI1, HB_MPI_MPICH);
+    assert_guess(detect(lab, "perf record python3 x.py"), HB_PM_PMI1,
+                 HB_MPI_MPICH);
+}
+
 static void a_wrapper_that_is_a_script_is_seen_through(void **state)
 {
     struct lab *lab = *state;
@@ -499,6 +520,7 @@ int main(void)
         IN_LAB(a_wrapper_opened_at_no_program_is_a_guess),
         IN_LAB(an_opaque_wrapper_may_name_a_program_of_the_path),
         IN_LAB(an_argument_that_links_an_mpi_is_a_guess),
+        IN_LAB(a_python_among_the_arguments_is_a_guess),
         IN_LAB(a_wrapper_that_is_a_script_is_seen_through),
         IN_LAB(other_interpreters_take_the_default_rule),
         IN_LAB(shell_scripts_are_looked_through),

@@ -172,8 +172,10 @@ static void finish(struct hb_pm *pm, struct request *r)
     if (r->lookup != NULL) {
         size_t n = gather_found(r);
 
-        if (n > 0 && n < r->n_keys) {
-            rc = PMIX_ERR_PARTIAL_SUCCESS;
+        /* libpmix sends data with a success alone, and its clients see by its
+         * type what was not found. */
+        if (n > 0 && r->status == HPCBOOT_ERR_NOT_FOUND) {
+            rc = PMIX_SUCCESS;
         } else if (n == 0 && rc == PMIX_SUCCESS) {
             rc = PMIX_ERR_NOT_FOUND;
         }

@@ -202,6 +202,39 @@ static void leave_to_others(void)
     }
 }
 
+static void expect_rc(pmix_status_t rc, pmix_status_t want, const char *what)
+{
+    if (rc != want) {
+        printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(rc));
+        exit(1);
+    }
+}
+
+/* Of two names one is there: that one is told. */
+static int in_part(void)
+{
+    pmix_pdata_t *found;
+    pmix_info_t info;
+
+    check(PMIx_Init(&me, NULL, 0), "init");
+    PMIX_INFO_LOAD(&info, "probe.there", "17", PMIX_STRING);
+    check(PMIx_Publish(&info, 1), "publish");
+    PMIX_INFO_DESTRUCT(&info);
+    PMIX_PDATA_CREATE(found, 2);
+    PMIX_LOAD_KEY(found[0].key, "probe.absent");
+    PMIX_LOAD_KEY(found[1].key, "probe.there");
+    expect_rc(PMIx_Lookup(found, 2, NULL, 0), PMIX_SUCCESS, "a lookup");
+    if (found[0].value.type != PMIX_UNDEF ||
+        found[1].value.type != PMIX_STRING) {
+        printf("rank %u: of two names the wrong one was found\n", me.rank);
+        return 1;
+    }
+    PMIX_PDATA_FREE(found, 2);
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    printf("rank %u has found what there is\n", me.rank);
+    return 0;
+}
+
 /* A second. The standard says int, and clients give what they have. */
 static void load_limit(pmix_info_t *info)
 {
@@ -484,6 +517,9 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "threads") == 0) {
         return threads();
+    }
+    if (argc > 1 && strcmp(argv[1], "in-part") == 0) {
+        return in_part();
     }
 
     check(PMIx_Init(&me, NULL, 0), "init");

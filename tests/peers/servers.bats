@@ -129,6 +129,14 @@ hello() {
     [ "$(grep -c '^rank . is done$' <<< "$output")" = 3 ]
 }
 
+@test 'PMIx client: of several names those are found that are there' {
+    need_pmix
+    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
+    HB_LIMIT=30 run -0 hb --pmi pmix -n 1 \
+        "$HB_BUILDDIR/tests/peers/pmixprobe" in-part
+    says '^rank 0 has found what there is$'
+}
+
 @test 'PMIx client: many threads that ask at once are all answered' {
     need_pmix
     [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'

@@ -71,6 +71,25 @@ static int is_own(const char *variable)
            hb_env_family_row(variable, len) != NULL;
 }
 
+/* As options of hbrun say it of variables; the character is that of a rule
+ * (bin/proc/env.h). A name that is taken away is one, and no pattern. */
+static void take_variable(struct hb_app_options *app, const char *hint)
+{
+    static const struct {
+        const char *hint;
+        char rule;
+    } kinds[] = {{"env", '+'}, {"prepend-env", '<'}, {"append-env", '>'},
+                 {"unset-env", '-'}};
+    const char *value;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (is_hint(hint, kinds[i].hint, &value) && !is_own(value) &&
+            (kinds[i].rule != '-' || strpbrk(value, "*?[") == NULL)) {
+            hb_strv_pushf(&app->env_rules, "%c%s", kinds[i].rule, value);
+        }
+    }
+}
+
 /* Keys that are not known are ignored, as MPI has it. */
 static void take_hint(struct hb_app_options *app, const char *hint)
 {
@@ -85,8 +104,8 @@ static void take_hint(struct hb_app_options *app, const char *hint)
     } else if (is_hint(hint, "host hosts hostlist", &value)) {
         free(app->host_list);
         app->host_list = hb_xstrdup(value);
-    } else if (is_hint(hint, "env", &value) && !is_own(value)) {
-        hb_strv_pushf(&app->env_rules, "+%s", value);
+    } else {
+        take_variable(app, hint);
     }
 }
 

@@ -40,18 +40,31 @@ void hb_pmix_spawns_destroy(struct hb_pm *pm)
 
 /* ---- on libpmix's thread ------------------------------------------------- */
 
-static int take_variable(struct hb_pm_spawn *s, const pmix_envar_t *v)
+/* What is put before or behind a value is so with a colon alone. */
+static int take_variable(struct hb_pm_spawn *s, const char *hint,
+                         const pmix_envar_t *v)
 {
     char *text;
     int rc;
 
-    if (v->envar == NULL) {
+    if (v->envar == NULL || (strcmp(hint, "env") != 0 &&
+                             v->separator != ':' && v->separator != '\0')) {
         return HPCBOOT_OK;
     }
     text = hb_xasprintf("%s=%s", v->envar, v->value != NULL ? v->value : "");
-    rc = hb_pm_spawn_hint(s, "env", text, NULL);
+    rc = hb_pm_spawn_hint(s, hint, text, NULL);
     free(text);
     return rc;
+}
+
+/* NULL: it is none about a variable. */
+static const char *variable_hint(const pmix_info_t *info)
+{
+    return info->value.type != PMIX_ENVAR              ? NULL
+           : PMIX_CHECK_KEY(info, PMIX_SET_ENVAR)      ? "env"
+           : PMIX_CHECK_KEY(info, PMIX_PREPEND_ENVAR)  ? "prepend-env"
+           : PMIX_CHECK_KEY(info, PMIX_APPEND_ENVAR)   ? "append-env"
+                                                       : NULL;
 }
 
 static int take_info(struct hb_pm_spawn *s, const pmix_info_t *info)
@@ -59,9 +72,11 @@ static int take_info(struct hb_pm_spawn *s, const pmix_info_t *info)
     const char *text = info->value.type == PMIX_STRING
                            ? info->value.data.string : NULL;
 
-    if (PMIX_CHECK_KEY(info, PMIX_SET_ENVAR) &&
-        info->value.type == PMIX_ENVAR) {
-        return take_variable(s, &info->value.data.envar);
+    if (variable_hint(info) != NULL) {
+        return take_variable(s, variable_hint(info), &info->value.data.envar);
+    }
+    if (text != NULL && PMIX_CHECK_KEY(info, PMIX_UNSET_ENVAR)) {
+        return hb_pm_spawn_hint(s, "unset-env", text, NULL);
     }
     if (text != NULL && PMIX_CHECK_KEY(info, PMIX_HOST)) {
         return hb_pm_spawn_hint(s, "host", text, NULL);

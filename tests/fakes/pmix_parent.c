@@ -4,9 +4,11 @@
 /* A PMIx client that starts itself once, with an argument. Who was started says
  * who has, as a key of its own and as one of its job, and both connect. With
  * "late" it puts nothing before they have; then both connect again. With
- * "absent" rank 1 of the first job should connect with them, and does not. */
+ * "absent" rank 1 of the first job should connect with them, and does not.
+ * With "environ" it is started with changes of variables, and prints them. */
 #include <pmix.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void check(pmix_status_t rc, const char *what)
@@ -37,6 +39,47 @@ static void start(char *program, char *word, char *nspace)
     app.argv = argv;
     app.maxprocs = 1;
     check(PMIx_Spawn(NULL, 0, &app, 1, nspace), "spawn");
+}
+
+static void start_changed(char *program)
+{
+    static const char *const keys[] = {PMIX_SET_ENVAR, PMIX_PREPEND_ENVAR,
+                                       PMIX_APPEND_ENVAR};
+    static const char *const names[] = {"HB_SET", "HB_PREPENDED",
+                                        "HB_APPENDED"};
+    char *argv[] = {program, (char *)"started", (char *)"environ", NULL};
+    pmix_nspace_t nspace;
+    pmix_info_t infos[4];
+    pmix_app_t app;
+
+    for (int i = 0; i < 3; i++) {
+        pmix_envar_t v = {(char *)names[i], (char *)"new", ':'};
+
+        PMIX_INFO_LOAD(&infos[i], keys[i], &v, PMIX_ENVAR);
+    }
+    PMIX_INFO_LOAD(&infos[3], PMIX_UNSET_ENVAR, "HB_UNSET", PMIX_STRING);
+    PMIX_APP_CONSTRUCT(&app);
+    app.cmd = program;
+    app.argv = argv;
+    app.maxprocs = 1;
+    check(PMIx_Spawn(infos, 4, &app, 1, nspace), "spawn");
+}
+
+static int environ_of(int started, char *program)
+{
+    static const char *const names[] = {"HB_SET", "HB_PREPENDED",
+                                        "HB_APPENDED", "HB_UNSET"};
+
+    if (!started) {
+        start_changed(program);
+    }
+    for (size_t i = 0; started && i < 4; i++) {
+        const char *value = getenv(names[i]);
+
+        printf("%s is %s\n", names[i], value != NULL ? value : "not there");
+    }
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    return 0;
 }
 
 static void load_parent(pmix_proc_t *out, const pmix_proc_t *me,
@@ -107,6 +150,9 @@ int main(int argc, char **argv)
     check(PMIx_Init(&me, NULL, 0), "init");
     if (strcmp(argv[argc - 1], "absent") == 0) {
         return absent(started, argv[0], &me);
+    }
+    if (strcmp(argv[argc - 1], "environ") == 0) {
+        return environ_of(started, argv[0]);
     }
     if (started || !late) {
         put();

@@ -149,6 +149,17 @@ pmix_parent() {
     [ "${lines[1]}" = 'what it has put: there' ]
 }
 
+@test "a client of PMIx changes variables of what it starts" {
+    pmix_parent
+    export HB_PREPENDED=old HB_APPENDED=old HB_UNSET=old
+    run hb --pmi pmix -n 1 "$parent" environ
+    ended_with 0
+    says '^HB_SET is new$'
+    says '^HB_PREPENDED is new:old$'
+    says '^HB_APPENDED is old:new$'
+    says '^HB_UNSET is not there$'
+}
+
 @test "jobs of PMIx connect before a rank has put anything" {
     pmix_parent
     run hb --pmi pmix -n 1 "$parent" late

@@ -355,7 +355,8 @@ elastic() {
     for end in 'exit 0' 'exit 5' 'kill -KILL $$'; do
         # shellcheck disable=SC2016
         run elastic '[ $HPCBOOT_RANK != 2 ] || '"$end"'; exec "$0" who'
-        [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+        [ "$status" -ne 0 ]
+        [ "$status" -ne 124 ]
         [ "$(grep -c 'rank 2 on b .*; no rank can begin' <<< "$output")" -eq 2 ]
     done
     # shellcheck disable=SC2016

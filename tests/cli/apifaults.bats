@@ -292,7 +292,8 @@ END
     run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 2 \
         sh -c 'exec 2> "$0.$PMI_RANK"; exec "$@"' \
         "$BATS_TEST_TMPDIR/said" "$refuse" accept4 "$probe" who
-    [ "$status" -ne 0 ] && [ "$status" -ne 137 ]
+    [ "$status" -ne 0 ]
+    [ "$status" -ne 137 ]
     output=$(cat "$BATS_TEST_TMPDIR"/said.*)
     says 'no socket for the ranks .*accept4\): Operation not permitted'
 }

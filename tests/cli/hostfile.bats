@@ -116,7 +116,8 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     says '--output: expected FILE after it'
     run hpcboot hostfile --output --help
     ended_with 2
-    [ ! -e --why ] && [ ! -e --help ]
+    [ ! -e --why ]
+    [ ! -e --help ]
     hpcboot hostfile -H a --output=--why
     [ "$(cat ./--why)" = 'a slots=1' ]
 }
@@ -274,7 +275,8 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     ln -s "$PWD/first" link
     run hpcboot hostfile -H a:2 -o link
     ended_with 0
-    [ -L link ] && [ -L first ]
+    [ -L link ]
+    [ -L first ]
     [ "$(cat to/real)" = 'a slots=2' ]
 }
 

@@ -181,6 +181,6 @@ END
             says "^rank $i: deadlock, .*rank 0 waits in allreduce of team .* for rank 1"
             says "^rank $i: deadlock, .*rank 1 waits in allreduce of team .* for rank 0"
         done
-        ! grep ': good$' <<< "$output"
+        says_not ': good$'
     done
 }

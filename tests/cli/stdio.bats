@@ -17,9 +17,11 @@ setup() { common_setup; }
 @test "--stdin all, none, and a rank" {
     printf 'words\n' > in
     hb -n 2 --stdin all sh -c 'cat > all.$HPCBOOT_RANK' < in
-    cmp in all.0 && cmp in all.1
+    cmp in all.0
+    cmp in all.1
     hb -n 2 --stdin none sh -c 'cat > none.$HPCBOOT_RANK' < in
-    [ ! -s none.0 ] && [ ! -s none.1 ]
+    [ ! -s none.0 ]
+    [ ! -s none.1 ]
     hb -n 2 --stdin 1 sh -c 'cat > one.$HPCBOOT_RANK' < in
     [ ! -s one.0 ] && cmp in one.1
 }
@@ -195,7 +197,8 @@ END
     echo old | tee err.0 > d/1/rank.0/stdout
     run hb -n 1 --errfile err.%r true
     ended_with 0
-    [ -e err.0 ] && [ ! -s err.0 ]
+    [ -e err.0 ]
+    [ ! -s err.0 ]
     run hb -n 2 --output-filename d true
     ended_with 0
     [ ! -s d/1/rank.0/stdout ] && [ -e d/1/rank.1/stderr ]
@@ -676,8 +679,8 @@ END
     # As long as ranks would need to fill memory, were they not slowed down.
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         sleep 0.2
-        for reader in $(marked); do
-            kb=$(sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' \
+        for reader in $launcher $(marked); do
+            kb=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' \
                 "/proc/$reader/status" 2> /dev/null) || continue
             [ "${kb:-0}" -le "$peak" ] || peak=$kb
         done
@@ -687,7 +690,8 @@ END
     exec 8>&-
     # The sanitizers keep memory that was given back.
     echo "peak $peak KiB"
-    [ "$peak" -gt 0 ] && [ "$peak" -lt 200000 ]
+    [ "$peak" -gt 0 ]
+    [ "$peak" -lt 200000 ]
     nothing_left
 }
 

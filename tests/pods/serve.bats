@@ -826,7 +826,8 @@ while os.path.exists(sys.argv[1]):
         done'
     local told
     told=$(pod 1 grep -c 'before stays: ' /run/more.log)
-    [ "$told" -ge 1 ] && [ "$told" -le 5 ]
+    [ "$told" -ge 1 ]
+    [ "$told" -le 5 ]
     pod 1 mv /run/away /run/let-in
     run pod_hb --port 2013 --identity "$F/new" -H pod-1 hostname
     rm "$F/new" "$F/new.pub"

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the hpcboot authors
-"""Checks every #include of the tree against the table in ARCHITECTURE.md.
+"""Checks every #include of the tree against the table in ARCHITECTURE.md, and
+the table against the levels that are drawn above it.
 
-Prints TAP: one test per module. With --explain, the table as it was read."""
+Prints TAP: one test per module, and one of the table. With --explain, the
+table as it was read."""
 import os
 import re
 import sys
@@ -63,6 +65,22 @@ def read_table():
         table[name] = ({by_short[m] for m in modules},
                        {ALIAS.get(w, w) for w in libraries})
     return table
+
+
+def read_levels():
+    """module -> its level"""
+    with open(TOP + "/ARCHITECTURE.md", encoding="utf-8") as f:
+        drawn = re.findall(r"^level (\d) (.*)$", f.read(), re.M)
+    return {word: int(level) for level, line in drawn for word in line.split()}
+
+
+def off_level(table, level):
+    """What the table lets include a module that is not below it."""
+    bad = [f"{m} is on no level" for m in table
+           if m not in level and m != "include/hpcboot"]
+    return bad + [f"{m} is of level {level[m]}, and may include {other}"
+                  for m, (may, _) in table.items() for other in may
+                  if level.get(m, 9) <= level.get(other, 0)]
 
 
 def module_of(path, table):
@@ -128,6 +146,13 @@ def check_include(path, module, quote, header, table):
     return None
 
 
+def verdict(n, what, bad):
+    print(f"{'not ' if bad else ''}ok {n} - {what}")
+    for line in bad:
+        print("#", line)
+    return bool(bad)
+
+
 def main():
     table = read_table()
     if "--explain" in sys.argv:
@@ -136,7 +161,7 @@ def main():
         return 0
     modules = [m for m in table if os.path.isdir(f"{TOP}/{m}")]
     failed = 0
-    print(f"1..{len(modules)}")
+    print(f"1..{len(modules) + 1}")
     for n, module in enumerate(modules, 1):
         bad = []
         for path in sources(module):
@@ -144,11 +169,10 @@ def main():
                 why = check_include(path, module, quote, header, table)
                 if why:
                     bad.append(f"{path}:{number}: {header}: {why}")
-        print(f"{'not ' if bad else ''}ok {n} - {module} includes only what "
-              "the table allows")
-        for line in bad:
-            print("#", line)
-        failed += bool(bad)
+        failed += verdict(n, f"{module} includes only what the table allows",
+                          bad)
+    failed += verdict(len(modules) + 1, "the table keeps to the levels",
+                      off_level(table, read_levels()))
     return 1 if failed else 0
 
 

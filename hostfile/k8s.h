@@ -177,10 +177,6 @@ int hb_k8s_group_words(const struct hb_k8s_login *login, const char *path,
                        int64_t deadline_ns, char **out,
                        struct hpcboot_error *err);
 
-/* The pod that a host of the gang is, by address, host name or pod name;
- * NULL: none is. */
-const struct hb_k8s_pod *hb_k8s_pod_of(const struct hb_k8s_pods *pods,
-                                       const char *host);
 /* Why each host is not there, in the cluster's own words: texts_out[n], free()
  * each, with the pod's name where the host's does not say it; NULL where
  * nothing is known or the pod is ready. Blocks for at most

@@ -346,13 +346,3 @@ const struct hb_k8s_pod *hb_k8s_names_find(const struct hb_k8s_names *names,
     }
     return pod;
 }
-
-const struct hb_k8s_pod *hb_k8s_pod_of(const struct hb_k8s_pods *pods,
-                                       const char *host)
-{
-    struct hb_k8s_names *names = hb_k8s_names_create(pods);
-    const struct hb_k8s_pod *pod = hb_k8s_names_find(names, host);
-
-    hb_k8s_names_destroy(names);
-    return pod;
-}

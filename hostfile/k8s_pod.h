@@ -31,6 +31,8 @@ void hb_k8s_pods_renew(struct hb_k8s_pods *pods, struct hb_k8s_pods *newer,
  * questions. */
 struct hb_k8s_names;
 struct hb_k8s_names *hb_k8s_names_create(const struct hb_k8s_pods *pods);
+/* The pod that a host of the gang is, by address, host name or pod name;
+ * NULL: none is. */
 const struct hb_k8s_pod *hb_k8s_names_find(const struct hb_k8s_names *names,
                                            const char *host);
 void hb_k8s_names_destroy(struct hb_k8s_names *names);

@@ -118,7 +118,7 @@ static int check_op(const struct hb_coll_team *t,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no op %d",
                        hb_coll_name(a->coll), a->op);
     }
-    if (hb_kern_fold(a->op, a->type) == NULL) {
+    if (!hb_coll_op_defined(a->op, a->type)) {
         return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
                        "%s: %s is not defined for %s", hb_coll_name(a->coll),
                        hb_coll_op_name(a->op), hb_coll_type_name(a->type));

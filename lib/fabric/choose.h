@@ -60,8 +60,6 @@ void hb_fabric_paths(const struct hb_fabric *f, struct hb_paths *out,
 void hb_paths_destroy(struct hb_paths *p); /* leaves it empty */
 /* Whether one of them is by RDMA. */
 int hb_fabric_has_rdma(const struct hb_fabric *f);
-/* "mlx5_0 port 1 by GID 3 (10.9.0.1, RoCE v2, eth0)"; free() it. */
-char *hb_path_text(const struct hb_path *p);
 
 /* agree.c: the ways that all hosts of a job share. */
 struct hb_fabric_host {

@@ -315,27 +315,3 @@ int hb_fabric_has_rdma(const struct hb_fabric *f)
     hb_paths_destroy(&paths);
     return found;
 }
-
-char *hb_path_text(const struct hb_path *p)
-{
-    struct hb_str o = HB_STR_INIT;
-    char *addr;
-
-    if (p->rdma == NULL) {
-        addr = p->addr != NULL ? hb_netaddr_text(p->addr) : NULL;
-        hb_str_putf(&o, "%s (%s)", p->net != NULL ? p->net->name : "none",
-                    addr != NULL ? addr : "no address");
-        free(addr);
-        return hb_str_steal(&o);
-    }
-    hb_str_putf(&o, "%s port %u", p->rdma->name, p->port->number);
-    if (p->kind == HB_FABRIC_ROCE) {
-        hb_str_putf(&o, " by GID %u (", p->gid->index);
-        hb_gid_text(p->gid, &o);
-        hb_str_putf(&o, ", %s, %s)", hb_gid_type_name(p->gid->type),
-                    p->gid->netdev);
-    } else if (p->is_told) {
-        hb_str_putf(&o, " in partition 0x%04x", p->partition);
-    }
-    return hb_str_steal(&o);
-}

@@ -16,6 +16,7 @@
 #include "hostfile/k8s_cut.h"
 #include "hostfile/k8s_gang.h"
 #include "hostfile/k8s_json.h"
+#include "hostfile/k8s_pod.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -105,6 +106,8 @@ static int cut_up(enum hb_k8s_cut_kind kind, const uint8_t *data, size_t size,
 /* What is found of gangs among the pods. */
 static void look_at(const struct hb_k8s_pods *pods)
 {
+    struct hb_k8s_names *names = hb_k8s_names_create(pods);
+
     for (size_t i = 0; i < pods->n && i < 4; i++) {
         const struct hb_k8s_pod *own = &pods->v[i];
         struct hb_k8s_choice choice = {.own = own,
@@ -118,8 +121,9 @@ static void look_at(const struct hb_k8s_pods *pods)
         if (hb_k8s_choose(pods, &choice, &members, NULL) >= 0) {
             hb_k8s_members_destroy(&members);
         }
-        hb_k8s_pod_of(pods, own->name);
+        hb_k8s_names_find(names, own->name);
     }
+    hb_k8s_names_destroy(names);
 }
 
 static void run_destroy(struct run *run)

@@ -17,20 +17,6 @@
 #include "lib/fabric/fabric.h"
 #include "tests/unit/fabric_hosts.h"
 
-/* The same host with other addresses. */
-static const char *const other_roce[] = {
-    "10.1.0.5", "10.1.0.6", "10.100.0.5", "10.100.0.6", "192.168.1.5",
-    "192.168.1.6", "0a01:0005", "0a01:0006", "0a64:0005", "0a64:0006",
-    "2001:db8:1::5", "2001:db8:1::6", NULL,
-};
-/* And on another subnet. */
-static const char *const far_roce[] = {
-    "10.1.0.5", "10.7.0.6", "10.100.0.5", "10.107.0.6", "192.168.1.5",
-    "192.168.1.6", "0a01:0005", "0a07:0006", "0a64:0005", "0a6b:0006",
-    "2001:db8:1::5", "2001:db8:9::6", "2001:0db8:0001", "2001:0db8:0009",
-    "0000:0005", "0000:0006", NULL,
-};
-
 /* The last host comes when the others have agreed, and are forgotten. */
 static int join(struct job *j, const char *text, struct hb_fabric_plan *out)
 {

@@ -42,15 +42,18 @@ bin_cli_optdump_LDADD = libhbbin.a libhb.a
 TESTS += tests/lint/options.sh tests/lint/protocol.sh
 EXTRA_DIST += tests/lint/options.sh tests/lint/protocol.sh
 
-cli_fuzz = tests/fuzz/fuzz_cli tests/fuzz/fuzz_conf tests/fuzz/fuzz_tune
+cli_fuzz = tests/fuzz/fuzz_cli tests/fuzz/fuzz_conf tests/fuzz/fuzz_fold \
+    tests/fuzz/fuzz_tune
 check_PROGRAMS += $(cli_fuzz)
 TESTS += $(cli_fuzz)
 EXTRA_DIST += tests/fuzz/corpus/cli tests/fuzz/corpus/conf \
-    tests/fuzz/corpus/tune
+    tests/fuzz/corpus/fold tests/fuzz/corpus/tune
 tests_fuzz_fuzz_cli_SOURCES = tests/fuzz/fuzz_cli.c tests/fuzz/replay.c
 tests_fuzz_fuzz_cli_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_conf_SOURCES = tests/fuzz/fuzz_conf.c tests/fuzz/replay.c
 tests_fuzz_fuzz_conf_LDADD = libhbbin.a libhb.a
+tests_fuzz_fuzz_fold_SOURCES = tests/fuzz/fuzz_fold.c tests/fuzz/replay.c
+tests_fuzz_fuzz_fold_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_tune_SOURCES = tests/fuzz/fuzz_tune.c tests/fuzz/replay.c
 tests_fuzz_fuzz_tune_LDADD = libhbbin.a libhb.a
 

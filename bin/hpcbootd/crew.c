@@ -47,8 +47,6 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define EXIT_USAGE 2
-#define EXIT_NOT_READY 75 /* a matter of hosts: worth another try */
 #define SIGNAL_BASE 128
 #define RETRY_MS 200      /* between two tries of a ready command */
 #define STOP_MS 5000      /* for all stop commands, then for what was started */
@@ -202,7 +200,7 @@ static pid_t run(struct crew *w, struct command *c, int own_group)
     if (pid < 0) {
         say(c, "cannot be started: %s%s", strerror(errno),
             hb_errno_remedy(errno));
-        w->status = w->status < 0 ? EXIT_NOT_READY : w->status;
+        w->status = w->status < 0 ? EXIT_HOST : w->status;
     }
     return pid > 0 ? pid : 0;
 }
@@ -326,7 +324,7 @@ static int run_whole(struct crew *w, struct command *c, int64_t deadline_ns)
     pid_t pid = run(w, c, 1);
 
     if (pid == 0) {
-        return EXIT_NOT_READY;
+        return EXIT_HOST;
     }
     w->probe_status = -1;
     w->probe = pid;
@@ -369,7 +367,7 @@ static void wait_ready(struct crew *w, struct command *c)
         say(c, status > 0 ? "did not succeed within %llu s (last status %d)"
                           : "did not come to an end within %llu s",
             (unsigned long long)c->seconds, status);
-        w->status = EXIT_NOT_READY;
+        w->status = EXIT_HOST;
     }
 }
 
@@ -549,7 +547,7 @@ int crew_main(int argc, char **argv)
     if (w->missed == MAP_FAILED) {
         fprintf(stderr, "hpcbootd: crew: %s\n", strerror(errno));
         release(w);
-        return EXIT_NOT_READY;
+        return EXIT_HOST;
     }
     if (read_line(w, argv, argc) < 0 || open_signals(w) < 0 ||
         hb_become_subreaper(NULL) < 0) {

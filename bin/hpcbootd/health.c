@@ -29,7 +29,6 @@
 #define ANSWER_MS 2000 /* a probe's own limit is 1 s by default */
 #define LINE_MAX_BYTES 256
 #define EXIT_ILL 1
-#define EXIT_USAGE 2
 #define PORT_MAX 65535
 
 static const unsigned usual_ports[] = {22, 2222};

@@ -25,8 +25,6 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define EXIT_USAGE 2
-#define EXIT_HOST 75
 #define CONNECT_MS 60000 /* the server is started at the same time */
 #define RETRY_US 100000
 #define ANSWER_MAX 1024

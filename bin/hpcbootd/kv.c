@@ -32,8 +32,6 @@
 #include "lib/base/fd.h"
 #include "lib/base/jobmap.h"
 
-#define EXIT_USAGE 2
-#define EXIT_HOST 75
 #define CONNECTIONS 16384 /* ranks that wait for the next world keep theirs */
 /* And as much of requests that are not whole and answers that are not taken. */
 #define STORE_BYTES (64u << 20)

@@ -24,10 +24,6 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define EXIT_USAGE 2
-#define EXIT_OUTPUT 74 /* EX_IOERR */
-#define EXIT_HOST 75 /* EX_TEMPFAIL: worth another try */
-
 static const char usage_text[] =
     "usage: hpcbootd serve [options]        a pod's entry point, without sshd\n"
     "       hpcbootd health [--port N]      how it is, for a probe\n"

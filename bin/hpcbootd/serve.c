@@ -31,8 +31,6 @@
 #include "lib/base/str.h"
 #include "lib/trust/secret.h"
 
-#define EXIT_USAGE 2
-#define EXIT_SYSTEM 75 /* EX_TEMPFAIL: worth another try */
 #define DRAIN_S 25     /* Kubernetes kills after 30 s by default */
 #define PORT_MAX 65535
 #define COUNT_MAX 100000
@@ -395,7 +393,7 @@ int serve_main(int argc, char **argv)
         hb_termlog_write(err.text);
         s.exit_status = rc == HPCBOOT_ERR_USAGE
             || hb_status_damage(rc) == HB_DAMAGE_USAGE ? EXIT_USAGE
-                                                       : EXIT_SYSTEM;
+                                                       : EXIT_HOST;
     } else {
         event_base_dispatch(s.config.base);
     }

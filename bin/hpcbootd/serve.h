@@ -9,6 +9,11 @@
 
 struct event_base;
 
+/* How all commands of hpcbootd end; hpcbootd(8). */
+#define EXIT_USAGE 2
+#define EXIT_OUTPUT 74 /* EX_IOERR */
+#define EXIT_HOST 75   /* EX_TEMPFAIL: worth another try */
+
 /* main.c: prints what was asked for (--help). Returns the exit status. */
 int hpcbootd_answer(const char *text);
 

@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "hostfile/range.h"
-#include "lib/base/str.h"
 
 /* The longest name DNS can carry. */
 #define MAX_NAME_BYTES 253u

@@ -11,7 +11,6 @@
 #include "hostfile/k8s_json.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hostfile/hostname.h"

@@ -20,7 +20,6 @@
 
 #include "hostfile/source.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"

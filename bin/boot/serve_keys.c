@@ -15,7 +15,6 @@
 
 #include "bin/boot/serve_impl.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

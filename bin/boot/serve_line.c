@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#include "lib/base/str.h"
-
 #define WORDS_MAX 16 /* the script's candidates may be more: not looked at */
 #define LINE_MAX_BYTES 16384
 

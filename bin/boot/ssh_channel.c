@@ -27,7 +27,6 @@
 #include <event2/event.h>
 #include <libssh/callbacks.h>
 #include <libssh/server.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

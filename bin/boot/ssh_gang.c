@@ -8,7 +8,6 @@
 
 #include "bin/boot/ssh_gang.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"

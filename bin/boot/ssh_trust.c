@@ -28,7 +28,6 @@
 
 #include <errno.h>
 #include <libssh/libssh.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "lib/base/error.h"
 #include "lib/base/str.h"
 
 #define LINE_BYTES HPCBOOT_ERROR_TEXT_MAX

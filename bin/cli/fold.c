@@ -18,7 +18,6 @@
 #include "bin/cli/fold.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 
 #include "bin/cli/optdef.h"
 
-#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bin/doctor/impl.h"

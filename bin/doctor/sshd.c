@@ -10,7 +10,6 @@
 
 #include "config.h"
 
-#include <ctype.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 
 #include "bin/hpcboot/heatmap.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

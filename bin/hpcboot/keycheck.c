@@ -12,7 +12,6 @@
 
 #include "bin/hpcboot/keycheck.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bin/hpcboot/everywhere.h"
 #include "bin/hpcboot/ps.h"

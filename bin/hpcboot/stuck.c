@@ -9,7 +9,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bin/hpcboot/everywhere.h"
 #include "bin/hpcboot/stuck.h"

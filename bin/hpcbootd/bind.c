@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
 #include "bin/pm/family.h"

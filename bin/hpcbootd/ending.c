@@ -13,7 +13,6 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"

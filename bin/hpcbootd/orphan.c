@@ -35,7 +35,6 @@
 #include "bin/hpcbootd/listener.h"
 #include "bin/link/kept.h"
 #include "bin/proc/guard.h"
-#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"

@@ -29,7 +29,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
 #include "lib/base/fd.h"

@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bin/boot/serve.h"
 #include "bin/hpcbootd/agent.h"

@@ -7,7 +7,6 @@
 
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "bin/boot/child.h"
 #include "bin/boot/serve.h"

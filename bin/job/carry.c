@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@
 #include "bin/job/ancestry.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 

@@ -7,11 +7,9 @@
  * that does not confirm within its grace is not waited for. */
 #include "config.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 
 #include "bin/job/job.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
  * meeting is met.c's. */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
  * that ends between two lives leaves what the last one had. */
 #include "config.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -19,7 +19,6 @@
 
 #include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
-#include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"

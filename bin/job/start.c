@@ -19,7 +19,6 @@
 #include "bin/job/wiring.h"
 #include "bin/proc/env.h"
 #include "bin/proc/limits.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 

@@ -8,8 +8,6 @@
  * like) are never forged. */
 #include "config.h"
 
-#include <stdlib.h>
-
 #include "bin/pm/family.h"
 #include "lib/base/str.h"
 

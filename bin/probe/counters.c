@@ -8,7 +8,6 @@
 #include "bin/probe/counters.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

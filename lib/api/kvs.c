@@ -3,11 +3,9 @@
 /* put, get and fence: checks, and the launcher's client. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/api/api.h"
-#include "lib/base/clock.h"
 
 static int check_key(const char *call, const char *key,
                      struct hpcboot_error *err)

@@ -11,7 +11,6 @@
 #include "config.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "lib/api/api.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "lib/api/api.h"
-#include "lib/base/clock.h"
 
 #define TAG_MASK UINT64_MAX
 /* The library's own words in a team's context have tags beyond these. */

@@ -7,7 +7,6 @@
  * comes to be in one, split.c and shrink.c find out. */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

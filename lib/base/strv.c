@@ -12,7 +12,6 @@
 
 #include "lib/base/strv.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -22,7 +22,6 @@
 
 #include "lib/coll/impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
 #define PATH_ROOM 4096

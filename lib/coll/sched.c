@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/error.h"
-
 #define STEPS_FIRST 16
 #define ROOM_ALIGN 64 /* a piece of room shares no cache line with the next */
 

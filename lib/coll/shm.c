@@ -21,7 +21,6 @@
 
 #include "lib/coll/model_impl.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/base/error.h"

@@ -24,7 +24,6 @@
 
 #include "lib/coll/impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #ifdef __x86_64__

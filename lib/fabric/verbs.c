@@ -7,7 +7,6 @@
 
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "lib/base/jobmap.h"
-#include "lib/base/str.h"
 
 static uint64_t hash_of(struct hb_bytes key)
 {

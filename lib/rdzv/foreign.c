@@ -21,7 +21,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 

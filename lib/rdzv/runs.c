@@ -7,8 +7,6 @@
 
 #include "lib/rdzv/runs.h"
 
-#include <stdlib.h>
-
 #include "lib/base/jobmap.h"
 #include "lib/base/str.h"
 

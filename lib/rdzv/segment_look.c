@@ -8,7 +8,6 @@
  * numbers; whoever shows them treats each as a stranger's word. */
 #include "config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

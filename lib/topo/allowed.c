@@ -16,12 +16,10 @@
 
 #include "lib/topo/allowed.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "lib/base/fd.h"
 #include "lib/base/str.h"

@@ -10,8 +10,6 @@
 
 #include "lib/topo/bind_impl.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"

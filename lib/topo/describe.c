@@ -16,7 +16,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/base/str.h"
 #include "lib/topo/topo.h"

@@ -17,7 +17,6 @@
 
 #include "lib/topo/here.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,7 +22,6 @@
 
 #include "config.h"
 
-#include <errno.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>

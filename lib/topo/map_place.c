@@ -18,7 +18,6 @@
 #include "lib/topo/slots.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"

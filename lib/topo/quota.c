@@ -22,7 +22,6 @@
 
 #include "lib/topo/quota.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 
 #include <ctype.h>
 #include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

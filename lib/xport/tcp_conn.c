@@ -15,14 +15,11 @@
  * Nothing is freed while events are looked at: they may tell of it. */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/str.h"
 #include "lib/topo/allowed.h"
 #include "tests/unit/tree.h"
 

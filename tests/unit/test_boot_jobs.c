@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "bin/boot/serve_jobs.h"
-#include "lib/base/str.h"
 #include "lib/trust/derive.h"
 
 /* Logins that were under way, as many as there may be by default, when the

@@ -11,7 +11,6 @@
 #include "tests/unit/podtoken.h"
 
 #include "hostfile/k8s.h"
-#include "lib/base/clock.h"
 
 #define RAY "RAY_CLUSTER_NAME=rc KUBERAY_GEN_RAY_START_CMD=x "
 

@@ -17,7 +17,6 @@
 
 #include <cmocka.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/str.h"
 
 #define MAX_HOSTS 8

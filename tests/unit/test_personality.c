@@ -12,7 +12,6 @@
 
 #include "bin/pm/family.h"
 #include "bin/pm/pm.h"
-#include "lib/base/str.h"
 
 static void flavours_have_names(void **state)
 {

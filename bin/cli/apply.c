@@ -4,10 +4,8 @@
  *
  * hb_opt_apply is the one door: a row that stands for others is followed, an
  * ignored one warns once, a refused one fails in the table's own words, any
- * other calls its setter. What was set is remembered with its origin, so that
- * --explain can tell; a later value of a scalar option takes the place of an
- * earlier one. `spelling` is the option as the user wrote it and begins every
- * error text. */
+ * other calls its setter. settings.c remembers what was set. `spelling` is the
+ * option as the user wrote it and begins every error text. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
@@ -95,72 +93,6 @@ const char *hb_scan_getenv(const struct hb_scan *s, const char *name)
         }
     }
     return NULL;
-}
-
-/* --- what was set ------------------------------------------------ */
-
-static struct hb_setting *setting_slot(struct hb_parsed *p,
-                                       const struct hb_optdef *opt)
-{
-    struct hb_setting *slot;
-
-    for (size_t i = 0; i < p->n_settings; i++) {
-        if (p->settings[i].opt == opt && !(opt->flags & HB_O_MANY)) {
-            return &p->settings[i];
-        }
-    }
-    p->settings = hb_xrealloc(p->settings, (p->n_settings + 1)
-                                               * sizeof p->settings[0]);
-    slot = &p->settings[p->n_settings++];
-    memset(slot, 0, sizeof *slot);
-    slot->opt = opt;
-    return slot;
-}
-
-static const char *joined(const struct hb_options *o,
-                          const struct hb_optdef *opt)
-{
-    return *(char *const *)(const void *)((const char *)o + opt->field);
-}
-
-static void remember(struct hb_scan *s, const struct hb_optdef *opt,
-                     const char *const *values)
-{
-    struct hb_setting *slot = setting_slot(s->p, opt);
-
-    free(slot->value);
-    if (opt->flags & HB_O_JOINS) {
-        slot->value = hb_xstrdup(joined(s->o, opt));
-    } else if (values[0] && values[1]) {
-        slot->value = hb_xasprintf("%s %s", values[0], values[1]);
-    } else {
-        slot->value = hb_xstrdup(values[0] ? values[0] : "yes");
-    }
-    hb_opt_replace(&slot->origin, s->origin);
-}
-
-void hb_settings_drop(struct hb_parsed *p, const struct hb_optdef *opt,
-                      int typed_too)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < p->n_settings; i++) {
-        struct hb_setting *was = &p->settings[i];
-
-        if (was->opt != opt ||
-            (!typed_too && hb_streq(was->origin, HB_COMMAND_LINE))) {
-            p->settings[kept++] = *was;
-        } else {
-            free(was->value);
-            free(was->origin);
-        }
-    }
-    p->n_settings = kept;
-}
-
-void hb_opt_withdraw(struct hb_scan *s, const char *key)
-{
-    hb_settings_drop(s->p, hb_opt_find_key(key, strlen(key)), 1);
 }
 
 /* --- setting ----------------------------------------------------- */
@@ -260,7 +192,7 @@ int hb_opt_apply(struct hb_scan *s, const struct hb_optdef *opt,
     }
     rc = opt->set(s, opt, values, err);
     if (rc >= 0) {
-        remember(s, opt, values);
+        hb_setting_note(s, opt, values);
     }
     return rc;
 }

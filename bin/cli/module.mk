@@ -18,6 +18,7 @@ libhbbin_a_SOURCES += \
     %D%/progress.c %D%/progress.h \
     %D%/rankfiles.c %D%/rankfiles.h \
     %D%/scan.c \
+    %D%/settings.c \
     %D%/setters.c \
     %D%/setters_env.c \
     %D%/setters_io.c \

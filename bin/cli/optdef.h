@@ -17,6 +17,7 @@
                           * are any: not set for who reads them */
 #define HB_O_JOB 0x40u   /* of the ranks of the user's own job: not set where
                           * there is one on each host, which looks at it */
+#define HB_O_PROGRAM 0x80u /* of the one program that it stands before */
 
 enum hb_opt_section {
     HB_SEC_PROGRAMS, HB_SEC_HOSTS, HB_SEC_START, HB_SEC_PLACEMENT,
@@ -86,7 +87,9 @@ int hb_opt_dialect_parse(const char *name, enum hb_dialect *out); /* 0, -1 */
 struct hb_setting { /* one value that was given */
     const struct hb_optdef *opt;
     char *value, *origin;
+    int program; /* that it is for, from 0; HB_ALL_PROGRAMS */
 };
+#define HB_ALL_PROGRAMS (-1)
 
 #define HB_COMMAND_LINE "command line" /* as an origin */
 
@@ -131,6 +134,11 @@ int hb_opt_apply_text(struct hb_scan *s, const struct hb_optdef *opt,
 int hb_opt_apply_key(struct hb_scan *s, const char *key, const char *text,
                      struct hpcboot_error *err);
 
+/* The value was given, by s->origin. */
+void hb_setting_note(struct hb_scan *s, const struct hb_optdef *opt,
+                     const char *const *values);
+/* What was typed for one program is for all: those of a file. */
+void hb_settings_to_all(struct hb_parsed *p);
 /* Settings of `opt` are forgotten: all, or those that were not typed. */
 void hb_settings_drop(struct hb_parsed *p, const struct hb_optdef *opt,
                       int typed_too);

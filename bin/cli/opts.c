@@ -25,7 +25,7 @@
      OFF(field), flags},
 #define HB_APP(section, names, args, setter, field, flags, help)          \
     {HB_OPT_SET, HB_SEC_##section, names, args, help, hb_set_##setter,    \
-     APP_OFF(field), flags},
+     APP_OFF(field), (flags) | HB_O_PROGRAM},
 #define HB_FN(section, names, args, setter, flags, help)                  \
     {HB_OPT_SET, HB_SEC_##section, names, args, help, hb_set_##setter, 0, \
      flags},

@@ -348,6 +348,7 @@ static void segment_to_common(struct hb_scan *s, struct hb_app_options *app)
 {
     struct hb_app_options *all = &s->common;
 
+    hb_settings_to_all(s->p);
     if (app->np) {
         all->np = app->np;
         all->np_min = app->np_min;

@@ -164,6 +164,34 @@ static void origins_are_kept(void **state)
     parsed_free(&out);
 }
 
+static void explained_are(const struct hb_options *o, const char *wanted)
+{
+    struct hb_strv lines = HB_STRV_INIT;
+
+    hb_options_explain(o, &lines);
+    assert_list(&lines, wanted);
+    hb_strv_destroy(&lines);
+}
+
+static void each_program_has_values_of_its_own(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_NP=3");
+    explained_are(run(p, &out, "hbrun -n 1 a : -n 7 --wdir / b"),
+                  "np = 1 (command line, program 0)|"
+                  "np = 7 (command line, program 1)|"
+                  "wdir = / (command line, program 1)");
+    parsed_free(&out);
+    explained_are(run(p, &out, "hbrun -n 1 a : b"),
+                  "np = 3 (variable HPCBOOT_NP)|"
+                  "np = 1 (command line, program 0)");
+    parsed_free(&out);
+    explained_are(run(p, &out, "hbrun -n 1 -n 2 a"), "np = 2 (command line)");
+    parsed_free(&out);
+}
+
 static void a_profile_is_read_when_named(void **state)
 {
     struct place *p = *state;
@@ -544,6 +572,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_PLACE(later_sources_win),
         IN_PLACE(origins_are_kept),
+        IN_PLACE(each_program_has_values_of_its_own),
         IN_PLACE(a_profile_is_read_when_named),
         IN_PLACE(a_profile_in_the_first_file_is_enough),
         IN_PLACE(a_profile_may_be_empty),

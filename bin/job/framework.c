@@ -73,8 +73,8 @@ static int read_named(struct job *j, const char *name,
 
     hb_strv_destroy(&dirs);
     if (rc < 0) {
-        return hb_error_prefix(err, rc, "--framework %s", name),
-               err->code = HPCBOOT_ERR_USAGE;
+        hb_error_prefix(err, rc, "--framework %s", name);
+        return err->code = HPCBOOT_ERR_USAGE;
     }
     return take_text(j, path, text, len, err);
 }

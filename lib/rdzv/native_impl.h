@@ -19,7 +19,10 @@
 /* The prefix and five numbers. */
 #define HB_NATIVE_FENCE_KEY_SIZE 80u
 
-enum meeting { NOWHERE, HELLO, NODE_FENCE, JOB_FENCE, FINALIZE };
+enum meeting {
+    NOWHERE, HELLO, NODE_FENCE, JOB_FENCE, FINALIZE,
+    SEVERAL /* not all wait for the same one */
+};
 
 struct hb_native_conn {
     struct hb_native_server *server;

@@ -322,7 +322,7 @@ void hb_native_meet(struct hb_native_server *s)
         living += !p->gone;
         waiting += p->waits != NOWHERE && !p->gone;
         if (p->waits != NOWHERE && m != NOWHERE && p->waits != m) {
-            m = FINALIZE + 1;
+            m = SEVERAL;
         } else if (p->waits != NOWHERE) {
             m = p->waits;
         }
@@ -330,7 +330,7 @@ void hb_native_meet(struct hb_native_server *s)
     if (waiting < living || s->open != NOWHERE) {
         return;
     }
-    if (m == FINALIZE + 1) {
+    if (m == SEVERAL) {
         mismatch(s);
     } else if (m == NODE_FENCE) {
         rc = hb_native_store_commit(s->store, 1, &why);

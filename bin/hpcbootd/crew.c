@@ -48,7 +48,7 @@
 
 #define SIGNAL_BASE 128
 #define RETRY_MS 200      /* between two tries of a ready command */
-#define STOP_MS 5000      /* for all stop commands, then for what was started */
+#define STOP_MS 5000      /* for each stop command, then for what was started */
 #define SHOWN_BYTES 4096  /* of what a command printed that failed */
 /* Who tells all that are there may have looked for them so long before, and so
  * have missed a program that began since. */
@@ -371,36 +371,36 @@ static void wait_ready(struct crew *w, struct command *c)
 }
 
 /* Its failure is told, and is not the rank's. */
-static void stop(struct crew *w, struct command *c, int64_t deadline_ns)
+static void stop(struct crew *w, struct command *c)
 {
-    int status = run_whole(w, c, deadline_ns);
+    int status = run_whole(w, c, hb_deadline_in_ms(STOP_MS));
 
     if (status == 0) {
         return;
     }
     show_log(c);
     if (status < 0) {
-        say(c, "did not end within %d s, the time of all that stops",
+        say(c, "did not end within %d s, the time of a stop command",
             STOP_MS / 1000);
     } else {
         say(c, "ended with status %d", status);
     }
 }
 
-/* The stop commands have their time, and so has everything that is below this
+/* Each stop command has its time, and so has everything that is below this
  * process; orphans of what was started come here, too. */
 static void tear_down(struct crew *w)
 {
-    int64_t deadline = hb_now_ns() + (int64_t)STOP_MS * 1000000;
+    int64_t deadline;
 
     w->stopping = 1;
     for (size_t i = 0; i < w->n; i++) {
         if (w->command[i].step == STOP) {
-            stop(w, &w->command[i], deadline);
+            stop(w, &w->command[i]);
         }
     }
     (void)hb_signal_descendants(SIGTERM, NULL);
-    deadline = hb_now_ns() + (int64_t)STOP_MS * 1000000;
+    deadline = hb_deadline_in_ms(STOP_MS);
     for (reap(w); !w->alone && ms_until(deadline) > 0;) {
         attend(w, ms_until(deadline));
     }

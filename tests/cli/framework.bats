@@ -1042,6 +1042,19 @@ END
     says 'cannot start ./there_is_none: No such file'
 }
 
+@test "a stop command that does not end takes no time from the next one" {
+    recipe <<END
+stop sleep 300
+stop touch $PWD/stopped
+END
+    run my -n 1 true
+    ended_with 0
+    says 'sleep did not end within 5 s, the time of a stop command$'
+    says_not 'touch'
+    [ -e stopped ]
+    nothing_left
+}
+
 @test "a try that is cut off does not hide what the one before it said" {
     recipe <<'END'
 processes host

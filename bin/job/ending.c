@@ -492,10 +492,12 @@ static void tell_exit_codes(const struct job *j)
     }
 }
 
+/* A life that was told of, and whose ranks were never started, is none. */
 static void add_restarts(struct job *j)
 {
+    const struct hb_lives *l = j->lives;
     size_t len = strlen(j->verdict.text);
-    uint32_t n = j->lives->restarts;
+    uint32_t n = l->restarts - (j->begun ? 0 : l->told);
 
     if (n > 0) {
         snprintf(j->verdict.text + len, sizeof j->verdict.text - len,
@@ -572,6 +574,7 @@ int job_lives_no_more(struct job *j, enum hb_cause_kind kind, int code,
     }
     j->events = j->lives->events;
     j->lives->restarts -= j->lives->told; /* it has not come about */
+    j->lives->told = 0;
     j->verdict = (struct hb_verdict){0};
     hb_verdict_add(&j->verdict, &cause);
     tell_job_end(j);

@@ -166,6 +166,24 @@ END
     ends_events 2
 }
 
+@test "a life whose ranks were never started counts as no restart" {
+    # Starts one agent; what it says later is final when it is said again.
+    cat > once <<'END'
+#!/bin/sh
+mkdir used 2> /dev/null || { echo "hpcbootd: no room" >&2; exit 1; }
+shift
+exec "$@"
+END
+    chmod +x once
+    run again --max-restarts 1 --wait-hosts 60 --launch-with './once %h' \
+        -H elsewhere --events events false
+    ended_with 75
+    says 'restart 1 of at most 1'
+    says 'error: 1 of 1 hosts? did not come up'
+    says_not 'after 1 restart'
+    ends_events 75
+}
+
 no_loop_hears() { # SIGNAL-NUMBER PID
     local caught
     caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$2/status")

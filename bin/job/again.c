@@ -291,12 +291,26 @@ static int begin_with_spares(struct job *j)
     return 1;
 }
 
+static int may_restart(const struct job *j)
+{
+    int had_begun = j->begun || (j->lives->epoch > 0 && !j->need_lost);
+
+    return j->on_failure == HB_FAIL_RESTART && had_begun;
+}
+
+int job_lives_on(const struct job *j)
+{
+    return j->interrupts == 0 &&
+           (spares_are_enough(j) ||
+            (may_restart(j) && hb_lives_curable(&j->verdict) &&
+             j->lives->failures < j->opt->max_restarts));
+}
+
 int job_again(struct job *j)
 {
     const struct hb_backoff b = {
         .first_ms = j->opt->restart_delay_ms, .max = j->opt->max_restarts,
     };
-    int had_begun = j->begun || (j->lives->epoch > 0 && !j->need_lost);
 
     if (j->interrupts > 0) {
         return 0;
@@ -304,7 +318,7 @@ int job_again(struct job *j)
     if (spares_are_enough(j)) {
         return begin_with_spares(j);
     }
-    if (j->on_failure != HB_FAIL_RESTART || !had_begun) {
+    if (!may_restart(j)) {
         return 0;
     }
     remember(j);

@@ -12,6 +12,7 @@
 int job_failure_read(struct job *j, struct hpcboot_error *err);
 int job_plan_ranks(struct job *j, struct hpcboot_error *err);
 int job_again(struct job *j); /* 1: it is to live again */
+int job_lives_on(const struct job *j); /* whether that will say so */
 /* Until the next life begins, or one of the signals that are held meanwhile:
  * which, or 0. */
 int job_again_pause(const struct hb_lives *l);

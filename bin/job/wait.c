@@ -166,7 +166,7 @@ static size_t list_missing(const struct job *j, struct hb_missing *m)
 }
 
 /* The words of the first hosts of each kind; the others would say the same. */
-static void show_examples(const struct job *j)
+static void show_examples(const struct job *j, enum hb_log_level level)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
@@ -180,13 +180,14 @@ static void show_examples(const struct job *j)
                      hb_missing_alike(&own, &other);
         }
         if (h->state == HOST_LOST && alike < EXAMPLES) {
-            hb_log(HB_ERROR, "host %s: %s", h->spec->name, host_why(h));
+            hb_log(level, "host %s: %s", h->spec->name, host_why(h));
         }
     }
 }
 
 /* Each thing that is said once, with the first host it is said of. */
-static void show_words(const char *const *hosts, char **words, size_t n)
+static void show_words(const char *const *hosts, char **words, size_t n,
+                       enum hb_log_level level)
 {
     for (size_t i = 0; i < n; i++) {
         unsigned others = 0;
@@ -198,16 +199,17 @@ static void show_words(const char *const *hosts, char **words, size_t n)
             }
         }
         if (words[i] != NULL && others > 0) {
-            hb_log(HB_ERROR, "host %s and %u other%s: their pods: %s",
+            hb_log(level, "host %s and %u other%s: their pods: %s",
                    hosts[i], others, others > 1 ? "s" : "", words[i]);
         } else if (words[i] != NULL) {
-            hb_log(HB_ERROR, "host %s: its pod: %s", hosts[i], words[i]);
+            hb_log(level, "host %s: its pod: %s", hosts[i], words[i]);
         }
     }
 }
 
 /* What the cluster itself knows of hosts that are missing. */
-static void ask_cluster(const struct job *j, int limit_ms)
+static void ask_cluster(const struct job *j, enum hb_log_level level,
+                        int limit_ms)
 {
     char **words = hb_xcalloc(j->gang.n, sizeof *words);
     const char **hosts = hb_xcalloc(j->gang.n, sizeof *hosts);
@@ -221,7 +223,7 @@ static void ask_cluster(const struct job *j, int limit_ms)
     if (n > 0) {
         j->reasons.ask(j->reasons.arg, hosts, n, limit_ms, words);
     }
-    show_words(hosts, words, n);
+    show_words(hosts, words, n, level);
     for (size_t i = 0; i < n; i++) {
         free(words[i]);
     }
@@ -234,7 +236,7 @@ void job_tell_lost_pods(const struct job *j)
 {
     if (j->begun && j->verdict.kind == HB_CAUSE_HOST &&
         j->reasons.ask != NULL) {
-        ask_cluster(j, REASONS_LAST_MS);
+        ask_cluster(j, job_lives_on(j) ? HB_WARN : HB_ERROR, REASONS_LAST_MS);
     }
 }
 
@@ -289,14 +291,10 @@ static void fail(struct job *j, const struct job_tally *t)
 {
     struct hb_str missing = HB_STR_INIT;
     char within[48] = "", enough[32] = "";
+    enum hb_log_level level;
 
     missing_text(j, &missing);
     put_others(t->open, &missing);
-    hb_progress_done(j->progress);
-    show_examples(j);
-    if (j->reasons.ask != NULL) {
-        ask_cluster(j, REASONS_WAIT_MS);
-    }
     if (j->wait_over && j->wait_ms > 0) {
         snprintf(within, sizeof within, " within %g s",
                  (double)j->wait_ms / 1000);
@@ -305,11 +303,18 @@ static void fail(struct job *j, const struct job_tally *t)
         snprintf(enough, sizeof enough, " (--min-hosts %u)",
                  j->opt->min_hosts);
     }
-    event_end(j, t, "missing", hb_str_text(&missing));
     job_fail(j, is_misused(j) ? HB_CAUSE_USAGE : HB_CAUSE_HOST, 0,
              "%u of %u host%s did not come up%s%s: %s", t->lost, j->n_wanted,
              j->n_wanted > 1 ? "s" : "", within, enough,
              hb_str_text(&missing));
+    /* It is no error of a job that goes on without them. */
+    level = job_lives_on(j) ? HB_WARN : HB_ERROR;
+    hb_progress_done(j->progress);
+    show_examples(j, level);
+    if (j->reasons.ask != NULL) {
+        ask_cluster(j, level, REASONS_WAIT_MS);
+    }
+    event_end(j, t, "missing", hb_str_text(&missing));
     hb_str_destroy(&missing);
 }
 

@@ -186,7 +186,8 @@ static void sweep(struct agent *a)
     } else if (report.refused > 0) {
         why = "they belong to another user";
     } else if (report.left > 0) {
-        why = "they sleep in the kernel";
+        why = "they have not ended after SIGKILL, as what waits in the kernel "
+              "for a disk or a file server does not";
     }
     if (why != NULL) {
         agent_note(a, HB_WARN, "processes that ranks left behind run on: %s",

@@ -66,11 +66,11 @@ static const struct hb_env_row family_rows[] = {
     {"pmix", "PMIX_*", "PMIX_MCA_* PMIX_PREFIX"},
     /* Where a client looks for its server is told by the server alone. */
     {"pmix", "PMIX_MCA_ptl_*", NULL},
-    {"prrte", "PRTE_*", NULL},
+    {"prrte", "PRTE_*", "PRTE_ALLOW_RUN_AS_ROOT*"},
     {"ompi",
      "OMPI_COMM_WORLD_* OMPI_UNIVERSE_SIZE OMPI_WORLD_* OMPI_NUM_APP_CTX "
      "OMPI_FIRST_RANKS OMPI_APP_CTX_NUM_PROCS OMPI_COMMAND OMPI_ARGV "
-     "OMPI_FILE_LOCATION OMPI_ALLOW_RUN_AS_ROOT*",
+     "OMPI_FILE_LOCATION",
      NULL},
     /* Parameters of Open MPI's own launcher, as operators inject them, and
      * of what only a launcher may decide for its ranks. */

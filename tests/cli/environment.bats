@@ -84,6 +84,17 @@ setup() { common_setup; }
     says '^\.$'
 }
 
+# Images for MPI have them: a rank may start Open MPI's own launcher, as root.
+@test "that Open MPI may be started by root reaches the ranks" {
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=2
+    export PRTE_ALLOW_RUN_AS_ROOT=3 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=4
+    run hb -n 1 sh -c 'echo "$OMPI_ALLOW_RUN_AS_ROOT" \
+        "$OMPI_ALLOW_RUN_AS_ROOT_CONFIRM" "$PRTE_ALLOW_RUN_AS_ROOT" \
+        "$PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"'
+    ended_with 0
+    says '^1 2 3 4$'
+}
+
 @test "each rank knows its place" {
     run hb -n 3 sh -c 'echo $HPCBOOT_RANK/$HPCBOOT_SIZE \
         $HPCBOOT_LOCAL_RANK/$HPCBOOT_LOCAL_SIZE \

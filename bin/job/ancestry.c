@@ -36,6 +36,7 @@ struct job_ancestry {
     struct hb_strv preput;
     struct hb_strv hosts; /* that may be used, and */
     uint32_t *ranks;      /* how many of others each has */
+    uint32_t taken;       /* stated slots that these have */
     int started;
     int told_failure;
     int alone; /* who has asked for it does not wait for its MPI_Init */
@@ -341,12 +342,16 @@ uint32_t job_ancestry_others(const struct job *j, const char *host)
 
 /* Takes the ranks of other jobs off a host's stated slots, which are a limit;
  * counted slots are none. Whether there is room. */
-static int has_room(struct hb_host *h, uint32_t others, int oversubscribe)
+static int has_room(struct hb_host *h, uint32_t others, int oversubscribe,
+                    uint32_t *taken)
 {
+    int n = others < (uint32_t)h->slots ? (int)others : h->slots;
+
     if (h->slots == 0 || oversubscribe == 1) {
         return 1;
     }
-    h->slots -= others < (uint32_t)h->slots ? (int)others : h->slots;
+    h->slots -= n;
+    *taken += (uint32_t)n;
     return h->slots > 0;
 }
 
@@ -360,7 +365,8 @@ int job_ancestry_room(struct job *j, struct hpcboot_error *err)
         const uint32_t *others = others_on(a, g->hosts[i].name);
         struct hb_host h = g->hosts[i];
 
-        if (others != NULL && has_room(&h, *others, j->opt->oversubscribe)) {
+        if (others != NULL &&
+            has_room(&h, *others, j->opt->oversubscribe, &a->taken)) {
             g->hosts[i] = g->hosts[kept];
             g->hosts[kept++] = h;
         }
@@ -376,6 +382,21 @@ int job_ancestry_room(struct job *j, struct hpcboot_error *err)
         g->n_mentions = 0; /* they count what others have taken */
     }
     return 0;
+}
+
+void job_ancestry_universe(struct job *j)
+{
+    const struct job_ancestry *a = j->ancestry;
+    uint32_t ranks = j->map->n_ranks, slots = j->map->universe_slots;
+
+    if (a == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < a->hosts.n; i++) {
+        ranks += a->ranks[i];
+    }
+    slots += a->taken;
+    j->map->universe_slots = slots > ranks ? slots : ranks;
 }
 
 int job_ancestry_put(const struct job *j, struct hb_buf *out,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/job/ancestry.h"
 #include "bin/job/change.h"
 #include "bin/job/framework.h"
 #include "bin/job/job_impl.h"
@@ -518,6 +519,7 @@ static void adopt_map(struct job *j, const uint32_t *host_of_node)
     }
     j->ranks = hb_xcalloc(job_ranks_most(j), sizeof *j->ranks);
     j->oversubscribed = job_oversubscribed(j);
+    job_ancestry_universe(j);
 }
 
 /* Where slots are stated they are all that there is: ranks that were to have

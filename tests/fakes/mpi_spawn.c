@@ -18,6 +18,7 @@
  *   fail        one that was started exits with 7, when all have met
  *   abort       one that was started aborts with 9
  *   stay        nobody goes on once all have met
+ *   universe    who was started says what MPI_UNIVERSE_SIZE is
  *   port        nobody is started: the others connect to rank 0 by one port,
  *               all at the same time, three times each
  */
@@ -157,6 +158,15 @@ static void say_where(int argc, char **argv)
     fflush(stdout);
 }
 
+static void say_universe(void)
+{
+    int *total = NULL, found = 0;
+
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &total, &found);
+    printf("child's universe of %d\n", found ? *total : 0);
+    fflush(stdout);
+}
+
 static void be_started(MPI_Comm parent, int argc, char **argv, int n)
 {
     char *no_more[] = {argv[1], "last", NULL};
@@ -170,6 +180,9 @@ static void be_started(MPI_Comm parent, int argc, char **argv, int n)
     }
     if (strcmp(how, "abort") == 0 && rank == 0) {
         MPI_Abort(MPI_COMM_WORLD, ABORT_CODE);
+    }
+    if (strcmp(how, "universe") == 0) {
+        say_universe();
     }
     if (strcmp(how, "deeper") == 0) {
         start_others(argv[0], no_more, n);

@@ -245,6 +245,16 @@ pmix_parent() {
     ended_with 0
 }
 
+# Who was started looks for room, too, as MPICH's own tests do.
+@test "the universe of a spawned job is that of all its family" {
+    run hb -H localhost:1 --oversubscribe -n 1 "$(spawner)" 2 universe
+    ended_with 0
+    says "^child's universe of 3$"
+    run hb -H localhost:8 -n 1 "$(spawner)" 2 universe
+    ended_with 0
+    says "^child's universe of 8$"
+}
+
 @test "a program that is no MPI's is told of, as who asks for it waits" {
     "$hbrun" --grace 1 -n 1 "$(spawner)" 1 other > out 2> err &
     launcher=$!

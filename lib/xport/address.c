@@ -293,7 +293,7 @@ static void set(struct sockaddr_storage *to, int family, const void *bytes,
 }
 
 /* Loopback is near to everybody, and another host's is not ours. */
-static int is_loopback(const struct sockaddr_storage *a)
+int hb_sockaddr_is_loopback(const struct sockaddr_storage *a)
 {
     size_t len;
     const unsigned char *bytes = bytes_of(a, &len);
@@ -359,7 +359,7 @@ static uint64_t merit(const struct hb_endpoint *e, unsigned i,
                       const struct hb_interfaces *ours)
 {
     unsigned o = near(&e->at[i], ours);
-    uint64_t kind = is_loopback(&e->at[i]) ? 0
+    uint64_t kind = hb_sockaddr_is_loopback(&e->at[i]) ? 0
                     : o == ours->n ? 2
                     : ours->list[o].is_mute ? 1 : 3;
 

@@ -75,6 +75,7 @@ unsigned hb_rails_between(const struct hb_endpoint *low,
                           const struct hb_endpoint *high,
                           struct hb_rail out[HB_RAILS_MOST]);
 socklen_t hb_sockaddr_len(const struct sockaddr_storage *a);
+int hb_sockaddr_is_loopback(const struct sockaddr_storage *a);
 void hb_sockaddr_clear_port(struct sockaddr_storage *a);
 /* Whether both are the same address; ports and forms do not count. */
 int hb_sockaddr_same(const struct sockaddr_storage *a,

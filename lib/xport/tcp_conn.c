@@ -433,6 +433,14 @@ struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
     return t->out[peer];
 }
 
+/* Loopback is called last, and in vain unless both nodes are on one host: that
+ * it fails says nothing of the way to a peer that has other addresses. */
+static int is_telling(const struct hb_endpoint *e, unsigned attempt)
+{
+    return !hb_sockaddr_is_loopback(&e->at[attempt]) ||
+           hb_sockaddr_is_loopback(&e->at[0]);
+}
+
 static void attempt_failed(struct hb_tcp_conn *c, int error)
 {
     char at[64];
@@ -441,9 +449,11 @@ static void attempt_failed(struct hb_tcp_conn *c, int error)
     c->was_refused |= hb_tcp_is_answer(c, error);
     c->no_port |= hb_tcp_is_without_port(error, &c->endpoint.at[c->attempt]);
     hb_sockaddr_text(&c->endpoint.at[c->attempt], at, sizeof at);
-    snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",
-             len > 0 ? ", " : "", at,
-             error != 0 ? strerror(error) : "somebody else answers there");
+    if (is_telling(&c->endpoint, c->attempt)) {
+        snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",
+                 len > 0 ? ", " : "", at,
+                 error != 0 ? strerror(error) : "somebody else answers there");
+    }
     try_next(c);
 }
 

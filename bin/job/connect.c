@@ -68,10 +68,23 @@ void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
     start_more(h->job);
 }
 
+/* What answers is "ADDRESS port N", or a command that leads there. */
+static void note_reached(struct job_host *h, const char *answers)
+{
+    const char *end = strstr(answers, " port ");
+
+    free(h->reached);
+    h->reached = end != NULL ? hb_xstrndup(answers, (size_t)(end - answers))
+                             : NULL;
+}
+
 void host_stage(struct job_host *h, enum hb_boot_stage stage,
                 const char *detail)
 {
     h->stage = stage;
+    if (stage == HB_STAGE_BANNER && detail != NULL) {
+        note_reached(h, detail);
+    }
     job_event_host(h, "host_stage", hb_boot_stage_name(stage));
     hb_log(HB_TRACE, "host %s: %s%s%s", h->spec->name,
            hb_boot_stage_name(stage),

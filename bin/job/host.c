@@ -70,6 +70,7 @@ void host_free(struct job_host *h)
     free(h->leaves);
     free(h->slots_origin);
     free(h->place);
+    free(h->reached);
     free(h->gpus_origin);
     free(h->boot_user);
 }

@@ -73,6 +73,7 @@ struct job_host {
     uint32_t node;        /* in the map; HB_NODE_UNSET: has no ranks */
     enum host_state state;
     enum hb_boot_stage stage; /* how far the present try has come */
+    char *reached; /* the address that a login went to; NULL: not known */
     struct hb_boot *boot;
     struct hb_link *link;
     struct event *timer; /* next try, or HELLO overdue; NULL: neither */
@@ -81,8 +82,7 @@ struct job_host {
     enum hb_boot_stage failed_stage; /* of the last try that failed */
     enum hb_boot_why last_why;
     unsigned same_answers; /* failures in a row for the same reason */
-    uint32_t counted_slots; /* from HELLO */
-    uint32_t counted_threads, quota_milli;
+    uint32_t counted_slots, counted_threads, quota_milli; /* from HELLO */
     const struct hb_topo *topo; /* of the job; NULL: not known */
     uint64_t signature;         /* of topo, as the host said it */
     char *slots_origin, *gpus_origin;

@@ -128,6 +128,13 @@ static void add_wish(struct job *j, uint32_t at, uint32_t wanted,
     w->v[w->n++] = wanted;
 }
 
+/* Its name may be one that ssh_config alone knows, or take a name server long
+ * again, and of several addresses the first may be a dead one. */
+static const char *way_to(const struct job_host *h)
+{
+    return h->reached != NULL ? h->reached : h->spec->name;
+}
+
 /* known: the address that others have of it; "": none. */
 static void ask_node(struct job *j, uint32_t node, const char *known)
 {
@@ -141,8 +148,7 @@ static void ask_node(struct job *j, uint32_t node, const char *known)
     visit_ports(j, node, add_wish, &w);
     h->ports_asked = 1;
     HOST_SEND(h, ports, .wanted = {.v = w.v, .n = w.n},
-              .towards = j->map->n_nodes > 1 ? j->node_host[other]->spec->name
-                                             : "",
+              .towards = j->map->n_nodes > 1 ? way_to(j->node_host[other]) : "",
               .known = known);
     free(w.v);
 }

@@ -51,3 +51,15 @@ meet() {
     meet 2
     says '^hbrun: warning: no rank on pod-2 ever connected to '
 }
+
+# The head's agent, which nobody has logged in to, is told the way there.
+@test "a host that ssh_config alone knows leads to the head's address" {
+    pod 0 sh -c 'printf "Host worker\n HostName 10.77.0.2\n" > .ssh/config'
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0:1,worker:1 --framework torch \
+        sh -c 'echo "rank $RANK: $MASTER_ADDR"'
+    pod 0 rm .ssh/config
+    ended_with 0
+    says '^rank 0: 10\.77\.0\.1$'
+    says '^rank 1: 10\.77\.0\.1$'
+}

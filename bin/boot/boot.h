@@ -76,7 +76,8 @@ struct hb_boot_config {
     int inside_gang;           /* an operator made these hosts */
     int connect_timeout_ms;    /* for each stage */
     int dial_timeout_ms;       /* shorter than that for addresses that do not
-                                * answer; 0: as all stages */
+                                * answer, as who fails is tried again; names
+                                * have longer then. 0: as all stages */
     int stall_ms;              /* so long the loop may stand still, as others
                                 * take this process for dead then; 0: no limit.
                                 * May change while boots are under way */

@@ -34,6 +34,10 @@
 #include "lib/base/str.h"
 
 #define STAGE_TIMEOUT_MS 10000 /* where the configuration gives none */
+/* A resolver that waits for name servers which are gone, for each of several
+ * search domains, has an end of its own, and an answer perhaps. Whoever asks
+ * anew before that begins at the first of them again. */
+#define RESOLVE_MS 120000
 
 static void free_event(struct event **event)
 {
@@ -164,11 +168,14 @@ static int stage_ms(const struct hb_ssh_boot *b, enum hb_boot_stage stage)
     int ms = config->connect_timeout_ms;
 
     ms = ms > 0 ? ms : STAGE_TIMEOUT_MS;
-    if (stage == HB_STAGE_CONNECT && config->dial_timeout_ms > 0
-        && config->dial_timeout_ms < ms) {
-        ms = config->dial_timeout_ms;
+    if (config->dial_timeout_ms == 0) { /* nothing is tried again */
+        return ms;
     }
-    return ms;
+    if (stage == HB_STAGE_RESOLVE) {
+        return ms > RESOLVE_MS ? ms : RESOLVE_MS;
+    }
+    return stage == HB_STAGE_CONNECT && config->dial_timeout_ms < ms
+               ? config->dial_timeout_ms : ms;
 }
 
 static void begin_deadline(struct hb_ssh_boot *b, enum hb_boot_stage stage)

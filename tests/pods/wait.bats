@@ -142,6 +142,22 @@ no_agent_in() { ! pod "$1" pgrep -x hpcbootd > /dev/null; }
     says '^pod-1$'
 }
 
+# It takes longer than a step of a login may, each time.
+@test "a name server that is gone stands before the one that answers" {
+    sshd_up 1
+    name_server '10.77.0.2 w1.gang.test'
+    pod 0 bash -c 'cp /run/resolv.conf /tmp/kept
+        ip neigh replace 10.77.9.9 lladdr 02:00:00:00:0d:ad dev eth0 \
+            nud permanent
+        printf "nameserver %s\n" 10.77.9.9 10.77.0.4 > /run/resolv.conf
+        echo "options timeout:4" >> /run/resolv.conf'
+    run pod_hb --connect-timeout 3 --wait-hosts 60 -H w1.gang.test hostname
+    pod 0 bash -c 'cat /tmp/kept > /run/resolv.conf
+        ip neigh del 10.77.9.9 dev eth0'
+    ended_with 0
+    says '^pod-1$'
+}
+
 @test "a pod that comes back at another address" {
     sshd_up 1
     name_server '10.77.9.9 w1.gang.test'

@@ -253,6 +253,9 @@ void hb_dial_again(struct hb_dial *dial, int port)
 
 #define NO_DEVICE "a link-local address needs the device that leads " \
                   "there, as fe80::1%eth0"
+/* "Cannot assign requested address", which sounds as if it were the other's. */
+#define NO_PORT "this host has no port left to call from (of net.ipv4." \
+                "ip_local_port_range), or no address of that family"
 
 static int lacks_device(const struct attempt *a)
 {
@@ -260,6 +263,13 @@ static int lacks_device(const struct attempt *a)
 
     return a->error == EINVAL && a->addr.ss_family == AF_INET6 &&
            IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr) && at->sin6_scope_id == 0;
+}
+
+static const char *words_for(const struct attempt *a)
+{
+    return lacks_device(a)             ? NO_DEVICE
+           : a->error == EADDRNOTAVAIL ? NO_PORT
+                                       : strerror(a->error);
 }
 
 void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size)
@@ -282,9 +292,7 @@ void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size)
                                     dial->port);
         } else if (a->error) {
             len += (size_t)snprintf(text + len, size - len, "%s%s port %d: %s",
-                                    sep, address, dial->port,
-                                    lacks_device(a) ? NO_DEVICE
-                                                    : strerror(a->error));
+                                    sep, address, dial->port, words_for(a));
         } else {
             len += (size_t)snprintf(text + len, size - len,
                                     "%s%s port %d gives no answer", sep,

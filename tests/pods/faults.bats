@@ -51,6 +51,17 @@ guard_in() { pod "$1" pgrep -o -x hpcbootd; }
     pods_clean 2
 }
 
+@test "no port is left to call a host from: it is no want of the host" {
+    local range
+    range=$(pod 0 cat /proc/sys/net/ipv4/ip_local_port_range)
+    pod 0 sysctl -qw net.ipv4.ip_local_port_range='43000 43000' ||
+        skip "no setting of a pod's own here"
+    run pod_hb --wait-hosts 0 -H pod-1,10.77.0.2 hostname
+    pod 0 sysctl -qw net.ipv4.ip_local_port_range="$range"
+    ended_with 75
+    says '10\.77\.0\.2 port 22: this host has no port left to call from'
+}
+
 @test "a host that accepts and says nothing" {
     need python3
     pod 1 python3 -c '

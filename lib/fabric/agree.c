@@ -46,7 +46,7 @@ int agree_fits_wish(const struct hb_fabric_wish *w, const struct hb_path *p)
         return strcmp(p->rdma->name, w->name) == 0 &&
                (w->port == 0 || w->port == p->port->number);
     }
-    return strcmp(p->net->name, w->name) == 0;
+    return w->port == 0 && strcmp(p->net->name, w->name) == 0;
 }
 
 static int is_on(const struct agreement *a, const struct network *net,

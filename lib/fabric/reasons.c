@@ -304,19 +304,12 @@ static int is_of_name(const struct hb_fabric_wish *w, const char *refusal)
            port == w->port;
 }
 
-static int is_way_of(const struct hb_fabric_wish *w, const struct hb_path *p)
-{
-    return p->rdma != NULL ? strcmp(p->rdma->name, w->name) == 0 &&
-                                 (w->port == 0 || w->port == p->port->number)
-                           : strcmp(p->net->name, w->name) == 0;
-}
-
 static int has_way(const struct agreement *a, uint32_t host)
 {
     const struct hb_paths *paths = &a->seen[host].paths;
 
     for (uint32_t i = 0; i < paths->n; i++) {
-        if (is_way_of(a->wish, &paths->v[i])) {
+        if (agree_fits_wish(a->wish, &paths->v[i])) {
             return 1;
         }
     }
@@ -336,7 +329,8 @@ static void put_named(const struct agreement *a, uint32_t host,
 
     if (hb_fabric_rdma(f, w->name) == NULL && net != NULL) {
         hb_str_putf(out, "%s of %s %s", w->name, name,
-                    net->type == HB_ARPHRD_LOOPBACK
+                    w->port != 0 ? "is a net device, which has no ports"
+                    : net->type == HB_ARPHRD_LOOPBACK
                         ? "leads to no other host"
                     : !net->up ? "is down"
                                : "has no address that others could reach");

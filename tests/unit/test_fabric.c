@@ -439,6 +439,8 @@ static void what_is_wrong_with_a_named_device_is_told(void **state)
                           "1: its link is down");
     refused(&j, "lo", "the hosts do not share lo: lo of n0 leads to no other "
                       "host");
+    refused(&j, "eth0:1", "the hosts do not share eth0 port 1: eth0 of n0 is a "
+                          "net device, which has no ports");
     refused(&j, "eth9", "the hosts do not share eth9: n0 has no device eth9, "
                         "and it is none of auto, ib, roce, tcp");
     end(&j);

@@ -379,7 +379,8 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
         getrandom(t->token, sizeof t->token, 0) != sizeof t->token ||
         epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, t->listen_fd, &e) < 0) {
         hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no TCP port for ranks of other "
-                      "nodes (with socket, listen, accept4, epoll_ctl)");
+                      "nodes (of net.ipv4.ip_local_port_range, with socket, "
+                      "listen, accept4, epoll_ctl)");
         hb_tcp_destroy(t);
         return HPCBOOT_ERR_SYSTEM;
     }

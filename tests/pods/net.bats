@@ -143,6 +143,16 @@ netem_or_skip() {
     says_not 'do not reach each other'
 }
 
+@test "no port is left to be called at: of which there are to be more" {
+    local range
+    range=$(pod 1 cat /proc/sys/net/ipv4/ip_local_port_range)
+    pod 1 sysctl -qw net.ipv4.ip_local_port_range='43000 43000'
+    run by tcp -H pod-1:2,pod-0 "$net" turns
+    pod 1 sysctl -qw net.ipv4.ip_local_port_range="$range"
+    ended_with 1
+    says 'no TCP port for ranks .*ip_local_port_range.*: Address already in use'
+}
+
 @test "no calls may be accepted: an error, and nobody waits" {
     local refuse
     refuse=$(fake refuse)

@@ -329,8 +329,8 @@ static const char *never_move(const struct job *j, const struct job_host *h,
         return "its ranks had been wired to the others, which take none "
                "back; --on-failure restart-job starts all again";
     }
-    return too_often ? "its ranks had been started again too often "
-                       "(--max-restarts)" : NULL;
+    return too_often ? "its ranks had been started again as often as "
+                       "--max-restarts allows" : NULL;
 }
 
 const char *job_never_moves(struct job_host *h)

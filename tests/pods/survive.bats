@@ -184,7 +184,7 @@ elastic_without_2() { # until the others go on without pod-2
     "$podlab" kill 2
     pod_job_ends
     ended_with 75
-    says 'too often \(--max-restarts\); .*(deleted|refuses|frozen|down)'
+    says 'as often as --max-restarts allows; .*(deleted|refuses|frozen|down)'
     says_not 'it takes logins'
     pods_clean 0 1
 }

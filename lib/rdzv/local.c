@@ -115,6 +115,7 @@ static int same_user(int fd)
            who.uid == getuid();
 }
 
+/* 1; 0: who is to have it is gone; -1: it cannot be sent, see errno. */
 static int send_fd(int to, int fd)
 {
     char byte = 0;
@@ -132,22 +133,30 @@ static int send_fd(int to, int fd)
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(c), &fd, sizeof(int));
-    return sendmsg(to, &m, MSG_NOSIGNAL) == 1;
+    return sendmsg(to, &m, MSG_NOSIGNAL) == 1      ? 1
+           : errno == EPIPE || errno == ECONNRESET ? 0
+                                                   : -1;
 }
 
 /* 1: the next that calls has it; 0: who called is gone, or not to have it. */
 static int hand_to_next(int listen_fd, int fd, struct hpcboot_error *err)
 {
-    int to = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-    int has_it = to >= 0 && same_user(to) && send_fd(to, fd);
+    int to = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC), rc;
 
-    if (to < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no file descriptor by "
-                             "which to hand the memory of this node to its "
-                             "other ranks");
+    if (to < 0) {
+        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED
+                   ? 0
+                   : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no file "
+                                   "descriptor by which to hand the memory of "
+                                   "this node to its other ranks");
+    }
+    rc = same_user(to) ? send_fd(to, fd) : 0;
+    if (rc < 0) {
+        rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "the memory of this node "
+                           "cannot be handed to its other ranks");
     }
     hb_fd_close(&to);
-    return has_it;
+    return rc;
 }
 
 int hb_local_hand_over(int listen_fd, int fd, uint32_t n, int64_t deadline_ns,

@@ -72,6 +72,22 @@ static void who_has_no_descriptor_left_says_so(void **state)
     hb_fd_close(&listen_fd);
 }
 
+/* What cannot be sent does not become so by waiting. */
+static void memory_that_cannot_be_sent_is_an_error(void **state)
+{
+    char name[HB_LOCAL_NAME_SIZE];
+    struct hpcboot_error err = {0};
+    int listen_fd = hb_local_listen(name, NULL), caller = call(name);
+
+    (void)state;
+    assert_int_equal(hb_local_hand_over(listen_fd, -1, 1,
+                                        hb_deadline_in_ms(SOON_MS), &err),
+                     HPCBOOT_ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "cannot be handed"));
+    hb_fd_close(&caller);
+    hb_fd_close(&listen_fd);
+}
+
 static void who_never_comes_is_waited_for_until_the_deadline(void **state)
 {
     char name[HB_LOCAL_NAME_SIZE];
@@ -106,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_no_descriptor_left_says_so),
+        cmocka_unit_test(memory_that_cannot_be_sent_is_an_error),
         cmocka_unit_test(who_never_comes_is_waited_for_until_the_deadline),
         cmocka_unit_test(the_memory_of_another_user_is_not_taken),
     };

@@ -39,6 +39,7 @@
 struct open_file {
     int fd; /* -1: free */
     size_t slot;
+    char *path;
     uint64_t used;
 };
 
@@ -71,6 +72,7 @@ void hb_rankfiles_destroy(struct hb_rankfiles *f)
     }
     for (int i = 0; i < OPEN_FILES; i++) {
         hb_fd_close(&f->open[i].fd);
+        free(f->open[i].path);
     }
     free(f->slots);
     free(f->lines);
@@ -312,29 +314,68 @@ static struct open_file *least_used(struct hb_rankfiles *f)
     return oldest;
 }
 
+/* Its file's descriptor, or -1. That of a host which another has replaced goes
+ * by the former's name, and is closed. */
+static int find_open(struct hb_rankfiles *f, size_t slot, const char *path)
+{
+    for (int i = 0; i < OPEN_FILES; i++) {
+        struct open_file *o = &f->open[i];
+
+        if (o->fd >= 0 && o->slot == slot && strcmp(o->path, path) == 0) {
+            o->used = ++f->clock;
+            return o->fd;
+        }
+        if (o->fd >= 0 && o->slot == slot) {
+            hb_fd_close(&o->fd);
+        }
+    }
+    return -1;
+}
+
+static void keep_open(struct hb_rankfiles *f, size_t slot, const char *path,
+                      int fd)
+{
+    struct open_file *entry = least_used(f);
+
+    hb_fd_close(&entry->fd);
+    free(entry->path);
+    entry->path = hb_xstrdup(path);
+    entry->fd = fd;
+    entry->slot = slot;
+    entry->used = ++f->clock;
+}
+
+static int open_path(const char *path, int how, int *fd_out,
+                     struct hpcboot_error *err)
+{
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
+                O_NONBLOCK | how;
+    int rc = 0;
+
+    *fd_out = open(path, flags, 0666);
+    if (*fd_out < 0 && errno == ENOENT) {
+        rc = make_directories(path, err);
+        *fd_out = rc == 0 ? open(path, flags, 0666) : -1;
+    }
+    return rc < 0 || *fd_out >= 0
+               ? rc : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "the output file "
+                                    "%s cannot be opened", path);
+}
+
 static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
                      int *fd_out, struct hpcboot_error *err)
 {
-    struct open_file *entry;
-    int made = (f->slots[slot] & SLOT_MADE) != 0, rc = 0, fd;
+    int made = (f->slots[slot] & SLOT_MADE) != 0, rc, fd;
 
-    for (int i = 0; i < OPEN_FILES; i++) {
-        if (f->open[i].fd >= 0 && f->open[i].slot == slot) {
-            f->open[i].used = ++f->clock;
-            *fd_out = f->open[i].fd;
-            return 0;
-        }
+    *fd_out = find_open(f, slot, path);
+    if (*fd_out >= 0) {
+        return 0;
     }
     rc = made ? 0 : check_there(f, path, err);
-    if (rc < 0 || (!made && (rc = make_directories(path, err)) < 0)) {
+    rc = rc < 0 ? rc : open_path(path, made || f->config.append ? 0 : O_TRUNC,
+                                 &fd, err);
+    if (rc < 0) {
         return rc;
-    }
-    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY
-                        | O_NONBLOCK
-                        | (made || f->config.append ? 0 : O_TRUNC), 0666);
-    if (fd < 0) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
-                             "the output file %s cannot be opened", path);
     }
     rc = check_open(fd, path, err);
     if (rc < 0) {
@@ -342,11 +383,7 @@ static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
         return rc;
     }
     f->slots[slot] |= SLOT_MADE;
-    entry = least_used(f);
-    hb_fd_close(&entry->fd);
-    entry->fd = fd;
-    entry->slot = slot;
-    entry->used = ++f->clock;
+    keep_open(f, slot, path, fd);
     *fd_out = fd;
     return 0;
 }

@@ -32,7 +32,7 @@ struct hb_rankfiles_config {
     const char *dir;  /* DIR/JOB/rank.R/stdout, stderr; or NULL */
     int dir_no_job;   /* without "JOB/" */
     int append;       /* to what is there */
-    const char *pattern[2]; /* by stream - 1, letters below; or NULL */
+    const char *pattern[2]; /* by stream - 1, letters above; or NULL */
     /* The host of a rank by its name, and as a number below n_ranks. NULL: all
      * are on one, without a name. */
     const char *(*host_of)(void *arg, uint32_t rank, uint32_t *number_out);

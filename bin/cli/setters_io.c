@@ -137,8 +137,8 @@ static int check_pattern(struct hb_scan *s, const char *name,
 
         if (letter == '\0' || !strchr(HB_PATTERN_LETTERS, letter)) {
             return hb_opt_bad(s, err, "\"%s\": only %%r (the rank), %%h and "
-                              "%%p (its host, by name or number) and %%%% are "
-                              "known", name);
+                              "%%p (its host, by name or number), %%g (0) and "
+                              "%%%% are known", name);
         }
     }
     return 0;

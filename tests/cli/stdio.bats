@@ -224,6 +224,12 @@ END
     run hb --dialect=srun "${at[@]}" -n 4 -o 'all.%N' sh -c 'echo o; echo e >&2'
     ended_with 0
     [ "$(sort all.b)" = $'e\ne\no\no' ]
+    # What ranks write on a host that takes another's place.
+    run hb --launch-with fork -H c,d --spares 1 --on-failure respawn \
+        --restart-delay 10ms -n 1 --outfile 'of/%h/o' sh -c \
+        'echo $HPCBOOT_RESTART; [ $HPCBOOT_RESTART = 1 ] || kill -KILL $PPID'
+    ended_with 0
+    [ "$(cat of/d/o)" = 1 ]
     run hb -n 1 --outfile '%x' true
     ended_with 2
     says 'only %r .* are known$'

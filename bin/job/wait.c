@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "bin/job/ancestry.h"
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
@@ -216,7 +217,7 @@ static void ask_cluster(const struct job *j, enum hb_log_level level,
     size_t n = 0;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].state == HOST_LOST) {
+        if (j->hosts[i].state == HOST_LOST && !j->hosts[i].spec->is_local) {
             hosts[n++] = j->hosts[i].spec->name;
         }
     }
@@ -231,11 +232,13 @@ static void ask_cluster(const struct job *j, enum hb_log_level level,
     free(hosts);
 }
 
-/* The end of a link does not say that a pod was evicted. */
+/* The end of a link does not say that a pod was evicted. Nobody waits for that
+ * word who has told the job to end, and a parent job's host is its own to tell
+ * of. */
 void job_tell_lost_pods(const struct job *j)
 {
-    if (j->begun && j->verdict.kind == HB_CAUSE_HOST &&
-        j->reasons.ask != NULL) {
+    if (j->begun && j->verdict.kind == HB_CAUSE_HOST && j->interrupts == 0 &&
+        !job_ancestry_speaks(j) && j->reasons.ask != NULL) {
         ask_cluster(j, job_lives_on(j) ? HB_WARN : HB_ERROR, REASONS_LAST_MS);
     }
 }

@@ -68,14 +68,16 @@ void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
     start_more(h->job);
 }
 
-/* What answers is "ADDRESS port N", or a command that leads there. */
+/* What answers is "ADDRESS port N", or a command that leads there. A tunnel's
+ * end on this host is nobody else's way there. */
 static void note_reached(struct job_host *h, const char *answers)
 {
     const char *end = strstr(answers, " port ");
+    int is_way = end != NULL && !hb_starts_with(answers, "127.") &&
+                 !hb_starts_with(answers, "::1 ");
 
     free(h->reached);
-    h->reached = end != NULL ? hb_xstrndup(answers, (size_t)(end - answers))
-                             : NULL;
+    h->reached = is_way ? hb_xstrndup(answers, (size_t)(end - answers)) : NULL;
 }
 
 void host_stage(struct job_host *h, enum hb_boot_stage stage,

@@ -122,6 +122,16 @@ static const struct word *find_word(const struct word *table, size_t n,
     return find_name(table, n, sizeof(*table), text);
 }
 
+static const char *refusal_of(const char *word)
+{
+    for (size_t i = 0; i < N_OF(refusals); i++) {
+        if (strcasecmp(refusals[i].word, word) == 0) {
+            return refusals[i].reason;
+        }
+    }
+    return NULL;
+}
+
 static int refuse(const char *option, const char *word,
                   const char *const *names, size_t n,
                   struct hpcboot_error *err)
@@ -131,11 +141,9 @@ static int refuse(const char *option, const char *word,
     char *several;
     int rc;
 
-    for (size_t i = 0; i < N_OF(refusals); i++) {
-        if (strcasecmp(refusals[i].word, word) == 0) {
-            return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s %s: %s", option,
-                           word, refusals[i].reason);
-        }
+    if (refusal_of(word) != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s %s: %s", option, word,
+                       refusal_of(word));
     }
     several = hb_all_beginning(word, names, n);
     if (several != NULL) {
@@ -317,8 +325,9 @@ static int parse_ppr(const struct hb_strv *words, struct hb_map_policy *p,
 static int may_be_modifier(const char *text)
 {
     const char *names[N_OF(modifiers)];
-    char *word = hb_xstrndup(text, strcspn(text, ":,"));
-    int may_be = strncasecmp(word, "PE=", 3) == 0 ||
+    char *word = hb_xstrndup(text, strcspn(text, ":,")), *several;
+    int may_be = refusal_of(word) != NULL || strcasecmp(word, "PE") == 0 ||
+                 strncasecmp(word, "PE=", 3) == 0 ||
                  strncasecmp(word, FILE_IS, strlen(FILE_IS)) == 0 ||
                  find_name(modifiers, N_OF(modifiers), sizeof(*modifiers),
                            word) != NULL;
@@ -326,7 +335,10 @@ static int may_be_modifier(const char *text)
     for (size_t i = 0; i < N_OF(modifiers); i++) {
         names[i] = modifiers[i].name;
     }
-    may_be = may_be || hb_nearest(word, names, N_OF(names)) != NULL;
+    several = hb_all_beginning(word, names, N_OF(names));
+    may_be = may_be || several != NULL ||
+             hb_nearest(word, names, N_OF(names)) != NULL;
+    free(several);
     free(word);
     return may_be;
 }

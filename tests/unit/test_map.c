@@ -337,6 +337,8 @@ static void wrong_map_by_texts_name_the_nearest(void **state)
         {"rankfile", "expected rankfile:FILE=NAME"},
         {"rankfile:FILE=", "expected the name of a file"},
         {"core:FILE=x", "only rankfile and seq read"},
+        {"seq:FILE=x:DISPLAY", "not a placement; use --dry-run"},
+        {"seq:FILE=x:O", "may be OVERSUBSCRIBE or ORDERED"},
         {"pe-list=a", "expected a list of cores"},
         {"pe-list:0", "is not known"},
         {"ppr:1:rankfile", "is not known"},

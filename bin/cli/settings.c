@@ -91,7 +91,7 @@ void hb_settings_drop(struct hb_parsed *p, const struct hb_optdef *opt,
         struct hb_setting *was = &p->settings[i];
 
         if (was->opt != opt ||
-            (!typed_too && hb_streq(was->origin, HB_COMMAND_LINE))) {
+            (!typed_too && is_typed(was->origin))) {
             p->settings[kept++] = *was;
         } else {
             free(was->value);

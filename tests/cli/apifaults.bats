@@ -266,7 +266,6 @@ END
     ended_with 0
 }
 
-# The first is without the socket it inherited, the others make their own.
 @test "no descriptor can be handed over: an error, and nobody waits" {
     local refuse
     refuse=$(fake refuse)
@@ -277,6 +276,7 @@ END
     says 'rank -1: .*the agent of hbrun has closed the connection'
 }
 
+# The first is without the socket it inherited, the others make their own.
 @test "no calls may be accepted: an error, and nobody waits" {
     local refuse
     refuse=$(fake refuse)

@@ -13,9 +13,9 @@ unheeded() {
     was != "" && !/^}/ { print was }
     { was = "" }
     / \|\|/ || /\\$/ { next }
-    /^ +(\[|cmp|diff|grep|says) .* && (\[|cmp|diff|grep|says) / || /^ +! / {
-        was = FNR ": " $0
-    }' "$1"
+    $0 ~ "^ +" what " .*&& " what " " || /^ +! / { was = FNR ": " $0 }
+    ' what='([[]|cmp|diff|grep|says|says_not|ended_with|nothing_left|[a-z]*_clean)' \
+        "$1"
 }
 mapfile -t files < <(all_files '*.bats' '*.bash')
 check_each 'heeds all of its conditions' unheeded "${files[@]}"

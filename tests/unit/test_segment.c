@@ -89,7 +89,7 @@ static void test_a_death_is_sure_when_the_agent_says_so(void **state)
 /* Pages are taken when they are used, also by who has said mlockall. */
 static void test_memory_is_not_taken_by_who_locks_all(void **state)
 {
-    const size_t heap = 64 << 20, most = 1 << 20;
+    const size_t heap = 64 << 20, most = heap / 4;
     struct hb_segment s = HB_SEGMENT_INIT;
     struct hpcboot_error err = {0};
     struct stat st;

@@ -17,27 +17,18 @@
 
 struct answer {
     pmix_op_cbfunc_t op; /* or */
-    pmix_lookup_cbfunc_t lookup; /* or */
-    pmix_modex_cbfunc_t modex;
-    pmix_nspace_t nspace; /* of modex: whose */
+    pmix_lookup_cbfunc_t lookup;
     void *cbdata;
     pmix_status_t rc;
     pmix_pdata_t *found; /* [room], of which n are answered; owned */
     size_t n, room;
 };
 
-static void forgotten(pmix_status_t status, void *arg)
-{
-}
-
 static void give(pmix_status_t status, void *arg)
 {
     struct answer *a = arg;
 
-    if (a->modex != NULL) {
-        a->modex(a->rc, NULL, 0, a->cbdata, NULL, NULL);
-        PMIx_server_deregister_nspace(a->nspace, forgotten, NULL);
-    } else if (a->lookup != NULL) {
+    if (a->lookup != NULL) {
         a->lookup(a->rc, a->n > 0 ? a->found : NULL, a->n, a->cbdata);
     } else {
         a->op(a->rc, a->cbdata);
@@ -63,15 +54,6 @@ void hb_pmix_answer(pmix_op_cbfunc_t op, pmix_status_t rc, void *cbdata)
     if (op != NULL) {
         hand_over(&(struct answer){.op = op, .cbdata = cbdata, .rc = rc});
     }
-}
-
-void hb_pmix_answer_stranger(pmix_modex_cbfunc_t modex, pmix_status_t rc,
-                             void *cbdata, const char *nspace)
-{
-    struct answer a = {.modex = modex, .cbdata = cbdata, .rc = rc};
-
-    PMIX_LOAD_NSPACE(a.nspace, nspace);
-    hand_over(&a);
 }
 
 void hb_pmix_answer_lookup(pmix_lookup_cbfunc_t lookup, pmix_status_t rc,

@@ -131,11 +131,6 @@ pmix_status_t hb_pmix_gate_wait(struct hb_pmix_gate *g);
 
 /* pmix_answer.c */
 void hb_pmix_answer(pmix_op_cbfunc_t op, pmix_status_t rc, void *cbdata);
-/* Nothing is there of a rank of a job that is not registered. By the answer
- * libpmix takes note of that job, and whoever asks again would wait until it is
- * registered: it is taken out again before libpmix reads another question. */
-void hb_pmix_answer_stranger(pmix_modex_cbfunc_t modex, pmix_status_t rc,
-                             void *cbdata, const char *nspace);
 /* `found` is taken: n of its `room` are there, in its beginning; or NULL. */
 void hb_pmix_answer_lookup(pmix_lookup_cbfunc_t lookup, pmix_status_t rc,
                            void *cbdata, pmix_pdata_t *found, size_t n,

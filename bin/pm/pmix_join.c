@@ -47,8 +47,7 @@ struct hb_pmix_ask {
     char *name;
     struct hb_pmix_join *join; /* NULL: MODEX_GET, or it is over */
     size_t other;              /* AWAITED: which of its jobs */
-    pmix_nspace_t nspace;      /* MODEX_GET: whose */
-    pmix_modex_cbfunc_t modex;
+    pmix_modex_cbfunc_t modex; /* MODEX_GET */
     void *cbdata;
 };
 
@@ -422,7 +421,6 @@ void hb_pmix_foreign_modex(struct hb_pm *pm, const struct hb_pmix_event *ev)
                                     modex_name(ev->proc.nspace,
                                                ev->proc.rank));
 
-    PMIX_LOAD_NSPACE(a->nspace, ev->proc.nspace);
     a->modex = ev->modex;
     a->cbdata = ev->cbdata;
     look_up(pm, a);
@@ -430,32 +428,22 @@ void hb_pmix_foreign_modex(struct hb_pm *pm, const struct hb_pmix_event *ev)
 
 /* ---- answers ------------------------------------------------------------- */
 
-static int is_known(const struct hb_pm *pm, const char *nspace)
+static void release(void *data)
 {
-    size_t i = 0;
-
-    while (i < pm->known.n && strcmp(pm->known.v[i], nspace) != 0) {
-        i++;
-    }
-    return i < pm->known.n;
+    free(data);
 }
 
-static void modex_came(const struct hb_pm *pm, const struct hb_pmix_ask *a,
-                       int status, struct hb_bytes value)
+static void modex_came(const struct hb_pmix_ask *a, int status,
+                       struct hb_bytes value)
 {
     char *copy = NULL;
 
-    if (status != HPCBOOT_OK && !is_known(pm, a->nspace)) {
-        hb_pmix_answer_stranger(a->modex, hb_pmix_status(status), a->cbdata,
-                                a->nspace);
-        return;
-    }
     if (status == HPCBOOT_OK && value.len > 0) {
         copy = hb_xmalloc(value.len);
         memcpy(copy, value.data, value.len);
     }
     a->modex(hb_pmix_status(status), copy, copy != NULL ? value.len : 0,
-             a->cbdata, copy != NULL ? free : NULL, copy);
+             a->cbdata, copy != NULL ? release : NULL, copy);
 }
 
 static int register_other(struct hb_pm *pm, const struct hb_pmix_join *j,
@@ -476,8 +464,10 @@ static int register_other(struct hb_pm *pm, const struct hb_pmix_join *j,
     if (strcmp(j->kind, HB_PMIX_CONNECT) != 0) {
         return HPCBOOT_OK;
     }
-    if (is_known(pm, nspace)) {
-        return HPCBOOT_OK;
+    for (size_t i = 0; i < pm->known.n; i++) {
+        if (strcmp(pm->known.v[i], nspace) == 0) {
+            return HPCBOOT_OK;
+        }
     }
     rc = hb_jobmap_decode(&map, &view, &err);
     if (rc == 0) {
@@ -508,19 +498,26 @@ static void take_answer(struct hb_pm *pm, struct hb_pmix_ask *a, int status,
     struct hb_pmix_join *j = a->join;
 
     if (a->what == MODEX_GET) {
-        modex_came(pm, a, status, value);
+        modex_came(a, status, value);
     }
     if (j == NULL) {
         return;
     }
-    if (a->what == AWAITED && status >= 0) {
-        fail(j, register_other(pm, j, a->other, value));
-    } else if (a->what == AWAITED) {
-        fail(j, status == HPCBOOT_ERR_NOT_FOUND ? HPCBOOT_ERR_TIMED_OUT
-                                                : status);
-    } else if (a->what == ANNOUNCED) {
+    switch (a->what) {
+    case AWAITED:
+        if (status == HPCBOOT_ERR_NOT_FOUND) {
+            status = HPCBOOT_ERR_TIMED_OUT;
+        }
+        fail(j, status < 0 ? status
+                           : register_other(pm, j, a->other, value));
+        break;
+    case ANNOUNCED:
         fail(j, status);
-    } /* MODEX_PUT: it may have been published before */
+        break;
+    case MODEX_PUT: /* it may have been published before */
+    case MODEX_GET:
+        break;
+    }
     settle(pm, j);
 }
 

@@ -235,24 +235,6 @@ static int in_part(void)
     return 0;
 }
 
-/* Whoever asks after a rank of a job that is not there has an answer, each
- * time. */
-static int no_job(void)
-{
-    pmix_proc_t proc;
-    pmix_value_t *v;
-
-    check(PMIx_Init(&me, NULL, 0), "init");
-    PMIX_LOAD_PROCID(&proc, "no-job", 0);
-    for (int i = 0; i < 100; i++) {
-        expect_rc(PMIx_Get(&proc, "direct", NULL, 0, &v), PMIX_ERR_NOT_FOUND,
-                  "a get");
-    }
-    check(PMIx_Finalize(NULL, 0), "finalize");
-    printf("rank %u has its answers\n", me.rank);
-    return 0;
-}
-
 /* A second. The standard says int, and clients give what they have. */
 static void load_limit(pmix_info_t *info)
 {
@@ -538,9 +520,6 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "in-part") == 0) {
         return in_part();
-    }
-    if (argc > 1 && strcmp(argv[1], "no-job") == 0) {
-        return no_job();
     }
 
     check(PMIx_Init(&me, NULL, 0), "init");

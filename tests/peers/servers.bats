@@ -137,14 +137,6 @@ hello() {
     says '^rank 0 has found what there is$'
 }
 
-@test 'PMIx client: who asks after no job is answered each time' {
-    need_pmix
-    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
-    HB_LIMIT=30 run -0 hb --pmi pmix -n 4 \
-        "$HB_BUILDDIR/tests/peers/pmixprobe" no-job
-    [ "$(grep -c '^rank . has its answers$' <<< "$output")" = 4 ]
-}
-
 @test 'PMIx client: many threads that ask at once are all answered' {
     need_pmix
     [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'

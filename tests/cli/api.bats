@@ -439,7 +439,6 @@ HPCBOOT_CHECK=maybe|HPCBOOT_CHECK: "maybe" is neither 0 nor 1
 HPCBOOT_DETERMINISTIC=2|HPCBOOT_DETERMINISTIC: "2" is neither 0 nor 1
 HPCBOOT_COLL_NET=allreduce=square|HPCBOOT_COLL_NET: "allreduce=square" is no wish .*: flat, nodes,
 HPCBOOT_TRANSPORTS=pigeon|HPCBOOT_TRANSPORTS: "pigeon" is none; known are tcp and ucx
-HPCBOOT_FABRIC=rocee|HPCBOOT_FABRIC: "rocee" is none; known to ranks are auto, ib, roce and tcp
 HPCBOOT_RAILS=9|HPCBOOT_RAILS: "9" is no number from 1 to 4
 HPCBOOT_COLL_TUNE=bcast=square|HPCBOOT_COLL_TUNE: .*square
 END

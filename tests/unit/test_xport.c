@@ -327,15 +327,6 @@ static void test_a_transport_that_is_none(void **state)
     assert_non_null(strstr(err.text, "\"smoke\" is none"));
 }
 
-static void test_a_fabric_that_is_none(void **state)
-{
-    struct hpcboot_error err = {0};
-
-    assert_int_equal(try_open("", "rocee", &err), HPCBOOT_ERR_USAGE);
-    assert_non_null(strstr(err.text, "HPCBOOT_FABRIC: \"rocee\" is none"));
-    assert_int_equal(try_open("tcp", "eth0", &err), HPCBOOT_ERR_USAGE);
-}
-
 static void test_a_fabric_without_a_device(void **state)
 {
     struct hpcboot_error err = {0};
@@ -568,7 +559,6 @@ int main(void)
     };
     const struct CMUnitTest wishes[] = {
         cmocka_unit_test(test_a_transport_that_is_none),
-        cmocka_unit_test(test_a_fabric_that_is_none),
         cmocka_unit_test(test_a_fabric_without_a_device),
         cmocka_unit_test(test_a_fabric_that_was_only_found_gives_way),
         cmocka_unit_test(test_both_ends_choose_alike),

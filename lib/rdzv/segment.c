@@ -229,6 +229,7 @@ static int map_in(struct hb_segment *s, int fd, size_t size,
 {
     void *base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd,
                       0);
+    struct stat st;
 
     if (base == MAP_FAILED) {
         return cannot_map(size, err);
@@ -241,6 +242,10 @@ static int map_in(struct hb_segment *s, int fd, size_t size,
     }
     (void)madvise(base, size, MADV_DONTDUMP);
     *s = (struct hb_segment){.base = base, .size = size, .fd = fd};
+    if (fstat(fd, &st) == 0) {
+        s->device = st.st_dev;
+        s->inode = st.st_ino;
+    }
     return 0;
 }
 
@@ -294,13 +299,25 @@ int hb_segment_attach(struct hb_segment *out, int fd,
     return 0;
 }
 
+/* The number may be another file's by now. */
+static int has_own_file(const struct hb_segment *s)
+{
+    struct stat st;
+
+    return s->fd >= 0 && fstat(s->fd, &st) == 0 && st.st_dev == s->device &&
+           st.st_ino == s->inode;
+}
+
 void hb_segment_close(struct hb_segment *s)
 {
     if (s != NULL) {
         if (s->base != NULL) {
             munmap(s->base, s->size);
         }
-        hb_fd_close(&s->fd);
+        if (has_own_file(s)) {
+            hb_fd_close(&s->fd);
+        }
+        s->fd = -1;
         s->base = NULL;
         s->size = 0;
     }

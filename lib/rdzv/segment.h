@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/base/error.h"
 
@@ -86,6 +87,8 @@ struct hb_segment {
     void *base;
     size_t size;
     int fd;
+    dev_t device; /* of fd, as the next */
+    ino_t inode;
     struct hb_segment_layout layout; /* this process's own copy */
 };
 #define HB_SEGMENT_INIT {.fd = -1}

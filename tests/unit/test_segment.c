@@ -7,6 +7,7 @@
 
 #include "lib/rdzv/segment_impl.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -114,6 +115,7 @@ static void test_a_file_that_took_the_number_is_left_alone(void **state)
 {
     struct hb_segment s = make();
     FILE *file = tmpfile();
+    int number = s.fd;
     uint64_t offset;
     char byte = 0;
 
@@ -128,8 +130,10 @@ static void test_a_file_that_took_the_number_is_left_alone(void **state)
     assert_int_equal(pread(fileno(file), &byte, 1, (off_t)offset), 1);
     assert_int_equal(byte, 'x');
     assert_int_equal(((char *)s.base)[offset], 0);
-    fclose(file);
     hb_segment_close(&s);
+    assert_true(fcntl(number, F_GETFD) >= 0);
+    assert_int_equal(close(number), 0);
+    fclose(file);
 }
 
 static struct hb_segment make_for_many(void)

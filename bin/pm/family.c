@@ -247,6 +247,9 @@ static int by_python_argument(const struct hb_place *place, const char *path,
     char *found;
     int i = 0;
 
+    if (hb_is_container(path)) {
+        return 0;
+    }
     while (args[i] != NULL && !hb_is_python(args[i])) {
         i++;
     }

@@ -51,12 +51,17 @@ static const char *const opaque[] = {
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish",
     "busybox", "perl", "ruby", "lua", "luajit", "node", "julia", "R",
     "Rscript", "octave", "octave-cli", "java", "tclsh", "wish", "awk", "gawk",
-    "apptainer", "singularity", "podman", "docker", "ch-run", "enroot",
-    "udocker", "shifter", "charliecloud", "srun", "xargs", "parallel", "make",
+    "srun", "xargs", "parallel", "make",
     "su", "sudo", "runuser", "setpriv", "chroot", "unshare", "nsenter",
     "flock", "ssh", "script", "watch", "xterm", "screen", "tmux", "perf",
     "nsys", "ncu", "nvprof", "rocprof", "vtune", "map", "ddt", "tau_exec",
     "conda", "micromamba", "spack", "uv", "tini", "dumb-init",
+};
+
+/* Opaque, and what they start is another system's. */
+static const char *const containers[] = {
+    "apptainer", "singularity", "podman", "docker", "ch-run", "enroot",
+    "udocker", "shifter", "charliecloud",
 };
 
 static const char *base_name(const char *path)
@@ -176,6 +181,22 @@ static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,
     return HB_WRAPPER_OPENED;
 }
 
+static int is_among(const char *name, const char *const *names, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && strcmp(name, names[i]) != 0) {
+        i++;
+    }
+    return i < n;
+}
+
+int hb_is_container(const char *path)
+{
+    return is_among(base_name(path), containers,
+                    sizeof containers / sizeof *containers);
+}
+
 enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out)
 {
     const char *name = base_name(argv[0]);
@@ -185,12 +206,9 @@ enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out)
             return open_wrapper(&wrappers[i], argv, next_out);
         }
     }
-    for (size_t i = 0; i < sizeof(opaque) / sizeof(opaque[0]); i++) {
-        if (strcmp(name, opaque[i]) == 0) {
-            return HB_WRAPPER_OPAQUE;
-        }
-    }
-    return HB_WRAPPER_NO;
+    return hb_is_container(name) ||
+                   is_among(name, opaque, sizeof opaque / sizeof *opaque)
+               ? HB_WRAPPER_OPAQUE : HB_WRAPPER_NO;
 }
 
 /* Behind a version Python has letters for how it was built, as 3.13t without

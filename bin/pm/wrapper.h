@@ -18,6 +18,8 @@ enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out);
 int hb_wrapper_sets(char *const *argv, const char *word);
 /* Where env(1) goes before it starts argv[next], borrowed; NULL: nowhere. */
 const char *hb_wrapper_dir(char *const *argv, size_t next);
+/* A container runtime: what it starts is not this host's. */
+int hb_is_container(const char *path);
 /* "python3.11", "pypy3" ... */
 int hb_is_python(const char *path);
 

@@ -184,6 +184,9 @@ static void a_python_among_the_arguments_is_a_guess(void **state)
                  HB_PM_PMI1, HB_MPI_MPICH);
     assert_guess(detect(lab, "perf record python3 x.py"), HB_PM_PMI1,
                  HB_MPI_MPICH);
+    ELF(lab, "bin/apptainer"); /* it has a Python of its own */
+    assert_int_equal(detect(lab, "apptainer exec i.sif python3 x.py").family,
+                     HB_PM_PMIX);
 }
 
 static void a_wrapper_that_is_a_script_is_seen_through(void **state)

@@ -85,7 +85,8 @@ static void take_variable(struct hb_app_options *app, const char *hint)
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (is_hint(hint, kinds[i].hint, &value) && !is_own(value) &&
-            (kinds[i].rule != '-' || strpbrk(value, "*?[") == NULL)) {
+            (kinds[i].rule != '-' ||
+             (*value != '\0' && strpbrk(value, "*?[=") == NULL))) {
             hb_strv_pushf(&app->env_rules, "%c%s", kinds[i].rule, value);
         }
     }

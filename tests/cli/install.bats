@@ -140,6 +140,8 @@ run_program() {
     cmake --version | awk 'NR == 1 { split($3, v, "."); exit v[1] * 100 + v[2] < 319 }' ||
         skip 'this CMake knows no ranges'
     mkdir project
+    v=$("$installed" --version | awk '{ print $NF; exit }')
+    next=$((${v%%.*} + 1))
     while read -r found words; do
         # shellcheck disable=SC2016  # CMake expands it
         printf '%s\n' 'cmake_minimum_required(VERSION 3.13)' \
@@ -151,14 +153,14 @@ run_program() {
         says "^found: $found\$"
         says_not 'support this capability|lower endpoint'
         rm -r out
-    done << 'END'
-1 0.0...0.1.0
-1 0.1...<1
-0 0.0...<0.1.0
-0 0.2...1
-1 0.1.0 EXACT
+    done << END
+1 0.0...$v
+1 $v...<$next
+0 0.0...<$v
+0 $next...$next.1
+1 $v EXACT
 0 0.0
-0 0.1 COMPONENTS zebra
+0 $v COMPONENTS zebra
 END
 }
 

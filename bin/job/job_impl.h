@@ -269,8 +269,7 @@ struct job {
     struct event *signals[2 * NSIG]; /* that end the job, that are passed on */
     unsigned n_signals;
     struct event *stop_timer;
-    int64_t stop_by_ns; /* hbrun is about to stop; 0: it is not */
-    unsigned stop_turns; /* of the loop, since nothing is in its way */
+    int64_t stop_by_ns; /* its ranks are to stop; 0: they are not */
     struct event *timeout_timer, *give_up_timer;
 
     struct hb_fence_engine *fences;

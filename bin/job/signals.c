@@ -18,7 +18,6 @@
  * would have before. */
 #include "config.h"
 
-#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,69 +189,113 @@ static void set_heartbeats(struct job *j, uint32_t beat_ms)
     }
 }
 
-static void hold_cont(int how)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGCONT);
-    pthread_sigmask(how, &set, NULL);
-}
-
-static sigjmp_buf continued;
-
-static void jump(int signo)
-{
-    siglongjmp(continued, signo);
-}
-
 static volatile sig_atomic_t of_a_key; /* the last SIGTSTP, and of no kill() */
-static void (*loops_handler)(int signo);
+static volatile sig_atomic_t n_continued;
+static void (*loops_stop)(int signo), (*loops_cont)(int signo);
 
 static void note_key(int signo, siginfo_t *info, void *context)
 {
     of_a_key = info->si_code == SI_KERNEL;
-    loops_handler(signo);
+    loops_stop(signo);
 }
 
-/* The loop's handler is not told where a signal comes from. */
-static void tell_keys_from_kill(void)
+static int loop_hears_cont(void)
+{
+    return loops_cont != SIG_DFL && loops_cont != SIG_IGN;
+}
+
+static void note_cont(int signo)
+{
+    n_continued++;
+    if (loop_hears_cont()) {
+        loops_cont(signo);
+    }
+}
+
+/* The loop's handlers are not told where a signal comes from, nor at once. */
+static void note_stops(void)
 {
     struct sigaction act;
 
     sigaction(SIGTSTP, NULL, &act);
-    loops_handler = act.sa_handler;
+    loops_stop = act.sa_handler;
     act.sa_sigaction = note_key;
     act.sa_flags |= SA_SIGINFO;
     sigaction(SIGTSTP, &act, NULL);
+    sigaction(SIGCONT, NULL, &act);
+    if (act.sa_handler != note_cont) {
+        loops_cont = act.sa_handler;
+        act.sa_handler = note_cont;
+        sigaction(SIGCONT, &act, NULL);
+    }
 }
 
-/* With SIGCONT held. To stop takes away one that is on its way, and nobody
- * would send another: one that comes before the system call jumps over it.
- * A key that is pressed where no shell could continue it, as behind ssh -t,
- * must not stop it for ever: for SIGTSTP the kernel looks after that. */
-static void stop_self(void)
-{
-    struct sigaction act = {.sa_handler = jump}, stop = {.sa_handler = SIG_DFL};
-    struct sigaction before, stop_before;
-    int signo = of_a_key ? SIGTSTP : SIGSTOP;
+/* What hbrun is to stop by is sent before anybody can see a rank stop, and
+ * held: the kernel then keeps the order. A SIGCONT takes it away; a stop that
+ * is sent later would take away the SIGCONT, and nobody would send another. */
+static struct sigaction held_before; /* of SIGTTOU */
+static int is_held;
+static sig_atomic_t continued_before;
 
-    sigaction(SIGTSTP, &stop, &stop_before);
-    sigaction(SIGCONT, &act, &before);
-    if (sigsetjmp(continued, 1) == 0) {
-        hold_cont(SIG_UNBLOCK);
-        kill(getpid(), signo);
+static void mask_held(int how)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTTOU);
+    pthread_sigmask(how, &set, NULL);
+}
+
+static void hold_stop(void)
+{
+    struct sigaction stop = {.sa_handler = SIG_DFL};
+
+    sigaction(SIGTTOU, &stop, &held_before);
+    mask_held(SIG_BLOCK);
+    is_held = 1;
+    continued_before = n_continued;
+    raise(SIGTTOU);
+}
+
+/* With SIG_DFL hbrun stops here unless it has been continued, and is back when
+ * it is; with SIG_IGN it does not stop. */
+static void let_stop(void (*how)(int signo))
+{
+    struct sigaction act = {.sa_handler = how};
+
+    if (is_held) {
+        sigaction(SIGTTOU, &act, NULL);
+        mask_held(SIG_UNBLOCK);
+        sigaction(SIGTTOU, &held_before, NULL);
+        is_held = 0;
     }
-    sigaction(SIGCONT, &before, NULL);
-    sigaction(SIGTSTP, &stop_before, NULL);
+}
+
+static int is_continued(void)
+{
+    return n_continued != continued_before;
+}
+
+/* The shell that is to continue hbrun waits until it has stopped, and says of
+ * SIGTSTP that it was the key. Where no shell could continue it, as behind ssh
+ * -t, the kernel lets nothing stop. */
+static void stop_by_key(void)
+{
+    struct sigaction stop = {.sa_handler = SIG_DFL}, before;
+
+    let_stop(SIG_IGN);
+    if (!is_continued()) {
+        sigaction(SIGTSTP, &stop, &before);
+        raise(SIGTSTP);
+        sigaction(SIGTSTP, &before, NULL);
+    }
 }
 
 static void go_on(struct job *j)
 {
     event_del(j->stop_timer);
+    let_stop(SIG_IGN);
     j->stop_by_ns = 0;
-    j->stop_turns = 0;
-    hold_cont(SIG_UNBLOCK);
     set_heartbeats(j, (uint32_t)j->opt->heartbeat_ms);
     to_all_ranks(j, SIGCONT);
 }
@@ -345,24 +388,24 @@ static int all_have_answered(const struct job *j)
     return i == j->gang.n;
 }
 
-/* A SIGCONT that is here already would not wake who stops after it: those that
- * have come are heard first, and one that comes meanwhile is held. */
+/* Where the loop hears SIGCONT, that goes on. A key that could not stop hbrun
+ * stops no rank; a kill does until somebody sends the other. */
 static void on_stop_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
 
-    if (j->stop_turns == 0 && !all_have_answered(j) &&
-        hb_deadline_left_ms(j->stop_by_ns) > 0) {
+    if (!all_have_answered(j) && hb_deadline_left_ms(j->stop_by_ns) > 0) {
         arm_ms(j->stop_timer, STOP_LOOK_MS);
         return;
     }
-    hold_cont(SIG_BLOCK);
-    if (j->stop_turns++ < TOLD_TURNS) {
-        arm_ms(j->stop_timer, 0);
-        return;
+    if (of_a_key) {
+        stop_by_key();
+    } else {
+        let_stop(SIG_DFL);
     }
-    stop_self();
-    go_on(j);
+    if (is_continued() ? !loop_hears_cont() : of_a_key) {
+        go_on(j);
+    }
 }
 
 /* A stopped launcher sends no heartbeats: the agents are told not to expect
@@ -374,6 +417,7 @@ static void on_stop_signal(evutil_socket_t signo, short what, void *arg)
     struct job *j = arg;
 
     if (j->stop_by_ns == 0) {
+        hold_stop();
         to_all_ranks(j, SIGSTOP);
         set_heartbeats(j, 0);
         ask_all(j);
@@ -424,7 +468,7 @@ static int watch_passed(struct job *j, struct hpcboot_error *err)
         }
     }
     if ((set & HB_SIGNAL_BIT(SIGTSTP)) != 0) {
-        tell_keys_from_kill();
+        note_stops();
     }
     return 0;
 }
@@ -477,10 +521,7 @@ void job_signals_close(struct job *j)
     while (j->n_signals > 0) {
         event_free(j->signals[--j->n_signals]);
     }
-    if (j->stop_turns > 0) {
-        hold_cont(SIG_UNBLOCK);
-        j->stop_turns = 0;
-    }
+    let_stop(SIG_IGN);
     free_timer(&j->stop_timer);
     free_timer(&j->interrupt_timer);
 }

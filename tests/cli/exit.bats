@@ -493,6 +493,26 @@ not_stopped() { ! stopped "$1"; }
     nothing_left
 }
 
+# Nobody's job control looks after a leader of a session.
+@test "TSTP by kill stops the ranks until CONT where the kernel stops nothing" {
+    local launcher rank
+    setsid "$hbrun" -n 1 sh -c 'echo $$ > started; exec sleep 1000' &
+    launcher=$!
+    wait_until lines_in started 1
+    rank=$(cat started)
+    kill -TSTP $launcher
+    wait_until stopped "$rank"
+    for _ in {1..20}; do
+        stopped "$rank"
+        sleep 0.01
+    done
+    kill -CONT $launcher
+    wait_until not_stopped "$rank"
+    kill -TERM $launcher
+    wait $launcher || true
+    nothing_left
+}
+
 # As behind ssh -t and kubectl exec -t: whoever started the session is elsewhere.
 @test "a key that stops does not do so for ever where no shell could continue it" {
     need python3

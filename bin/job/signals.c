@@ -199,17 +199,10 @@ static void note_key(int signo, siginfo_t *info, void *context)
     loops_stop(signo);
 }
 
-static int loop_hears_cont(void)
-{
-    return loops_cont != SIG_DFL && loops_cont != SIG_IGN;
-}
-
 static void note_cont(int signo)
 {
     n_continued++;
-    if (loop_hears_cont()) {
-        loops_cont(signo);
-    }
+    loops_cont(signo);
 }
 
 /* The loop's handlers are not told where a signal comes from, nor at once. */
@@ -223,11 +216,9 @@ static void note_stops(void)
     act.sa_flags |= SA_SIGINFO;
     sigaction(SIGTSTP, &act, NULL);
     sigaction(SIGCONT, NULL, &act);
-    if (act.sa_handler != note_cont) {
-        loops_cont = act.sa_handler;
-        act.sa_handler = note_cont;
-        sigaction(SIGCONT, &act, NULL);
-    }
+    loops_cont = act.sa_handler;
+    act.sa_handler = note_cont;
+    sigaction(SIGCONT, &act, NULL);
 }
 
 /* What hbrun is to stop by is sent before anybody can see a rank stop, and
@@ -388,8 +379,8 @@ static int all_have_answered(const struct job *j)
     return i == j->gang.n;
 }
 
-/* Where the loop hears SIGCONT, that goes on. A key that could not stop hbrun
- * stops no rank; a kill does until somebody sends the other. */
+/* The loop hears of the SIGCONT. A key that could not stop hbrun stops no rank;
+ * a kill does until somebody sends the other. */
 static void on_stop_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
@@ -403,7 +394,7 @@ static void on_stop_timer(evutil_socket_t fd, short what, void *arg)
     } else {
         let_stop(SIG_DFL);
     }
-    if (is_continued() ? !loop_hears_cont() : of_a_key) {
+    if (of_a_key && !is_continued()) {
         go_on(j);
     }
 }
@@ -442,6 +433,26 @@ static int watch_signal(struct job *j, int signo, event_callback_fn fn)
     return 0;
 }
 
+/* For who has listed SIGTSTP alone. */
+static void on_cont(evutil_socket_t signo, short what, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->stop_by_ns != 0) {
+        go_on(j);
+    }
+}
+
+static int watch_stops(struct job *j, uint64_t set, struct hpcboot_error *err)
+{
+    if ((set & HB_SIGNAL_BIT(SIGCONT)) == 0 &&
+        watch_signal(j, SIGCONT, on_cont) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "SIGCONT cannot be caught");
+    }
+    note_stops();
+    return 0;
+}
+
 /* The default set, or what --forward-signals lists. */
 static int watch_passed(struct job *j, struct hpcboot_error *err)
 {
@@ -467,10 +478,7 @@ static int watch_passed(struct job *j, struct hpcboot_error *err)
                            "leave it out", name);
         }
     }
-    if ((set & HB_SIGNAL_BIT(SIGTSTP)) != 0) {
-        note_stops();
-    }
-    return 0;
+    return (set & HB_SIGNAL_BIT(SIGTSTP)) != 0 ? watch_stops(j, set, err) : 0;
 }
 
 static void on_child_end(evutil_socket_t signo, short what, void *arg)

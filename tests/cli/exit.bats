@@ -495,21 +495,25 @@ not_stopped() { ! stopped "$1"; }
 
 # Nobody's job control looks after a leader of a session.
 @test "TSTP by kill stops the ranks until CONT where the kernel stops nothing" {
-    local launcher rank
-    setsid "$hbrun" -n 1 sh -c 'echo $$ > started; exec sleep 1000' &
-    launcher=$!
-    wait_until lines_in started 1
-    rank=$(cat started)
-    kill -TSTP $launcher
-    wait_until stopped "$rank"
-    for _ in {1..20}; do
-        stopped "$rank"
-        sleep 0.01
+    local launcher rank list
+    for list in TSTP,CONT TSTP; do
+        rm -f started
+        setsid "$hbrun" --forward-signals $list -n 1 \
+            sh -c 'echo $$ > started; exec sleep 1000' &
+        launcher=$!
+        wait_until lines_in started 1
+        rank=$(cat started)
+        kill -TSTP $launcher
+        wait_until stopped "$rank"
+        for _ in {1..20}; do
+            stopped "$rank"
+            sleep 0.01
+        done
+        kill -CONT $launcher
+        wait_until not_stopped "$rank"
+        kill -TERM $launcher
+        wait $launcher || true
     done
-    kill -CONT $launcher
-    wait_until not_stopped "$rank"
-    kill -TERM $launcher
-    wait $launcher || true
     nothing_left
 }
 

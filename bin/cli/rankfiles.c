@@ -353,7 +353,7 @@ static int open_path(const char *path, int how, int *fd_out,
     int rc = 0;
 
     *fd_out = open(path, flags, 0666);
-    if (*fd_out < 0 && errno == ENOENT) {
+    if (*fd_out < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         rc = make_directories(path, err);
         *fd_out = rc == 0 ? open(path, flags, 0666) : -1;
     }

@@ -137,7 +137,8 @@ static void ask_pods(void *arg, const char *const *hosts, size_t n,
     int rc = hb_k8s_reasons(&req, hosts, n, limit_ms, words, &why);
 
     if (rc < 0 && rc != HPCBOOT_ERR_UNSUPPORTED) {
-        hb_log(j->begun ? HB_DEBUG : HB_WARN, "the pods' own reasons are not known: %s", why.text);
+        hb_log(j->begun ? HB_DEBUG : HB_WARN, "the pods' own reasons are not "
+               "known: %s", why.text);
     }
 }
 

@@ -238,8 +238,7 @@ static void by_python(const struct hb_place *place, const char *path,
     hb_strv_destroy(&modules);
 }
 
-/* The same of a Python among the arguments, as of `py-spy record -- python
- * x.py`: its mpi4py may be used. */
+/* Of a Python among the arguments, as of `py-spy record -- python x.py`. */
 static int by_python_argument(const struct hb_place *place, const char *path,
                               char *const *args, struct hb_family_choice *c)
 {
@@ -247,13 +246,11 @@ static int by_python_argument(const struct hb_place *place, const char *path,
     char *found;
     int i = 0;
 
-    if (hb_is_container(path)) {
-        return 0;
-    }
     while (args[i] != NULL && !hb_is_python(args[i])) {
         i++;
     }
-    found = args[i] != NULL ? hb_place_program(place, args[i]) : NULL;
+    found = args[i] != NULL && !hb_is_container(path)
+                ? hb_place_program(place, args[i]) : NULL;
     if (found != NULL) {
         by_python(place, found, args + i + 1, &inner);
     }

@@ -71,11 +71,13 @@ static unsigned judge(const struct agent_meet *m, const struct tcp_link *l)
                ? HB_MET_NEAR : HB_MET_FAR;
 }
 
+/* A rank may call from the port of one before, whose trace it takes away. */
 static int was_there(const struct agent_meet *m, const struct tcp_link *l)
 {
     for (size_t i = 0; i < m->n_before; i++) {
         if (order(&m->before[i].local, &l->local) == 0 &&
-            order(&m->before[i].remote, &l->remote) == 0) {
+            order(&m->before[i].remote, &l->remote) == 0 &&
+            m->before[i].cookie == l->cookie) {
             return 1;
         }
     }

@@ -104,6 +104,7 @@ static int take_messages(const char *at, size_t left, tcp_link_visit each,
         l.listens = m.idiag_state == STATE_LISTEN;
         take_end(m.idiag_family, m.id.idiag_src, m.id.idiag_sport, &l.local);
         take_end(m.idiag_family, m.id.idiag_dst, m.id.idiag_dport, &l.remote);
+        l.cookie = (uint64_t)m.id.idiag_cookie[1] << 32 | m.id.idiag_cookie[0];
         each(&l, arg);
         whole = NLMSG_ALIGN(head.nlmsg_len);
         at += whole;
@@ -172,6 +173,7 @@ static void by_table(const char *path, tcp_link_visit each, void *arg)
             read_end(local, &l.local) == 0 &&
             read_end(remote, &l.remote) == 0) {
             l.listens = state == STATE_LISTEN;
+            l.cookie = 0;
             each(&l, arg);
         }
         line = strchr(line, '\n');

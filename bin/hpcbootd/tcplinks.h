@@ -16,6 +16,7 @@ struct tcp_end {
 
 struct tcp_link {
     struct tcp_end local, remote;
+    uint64_t cookie; /* of this socket, closed or not; 0: unknown */
     int listens;
 };
 

@@ -11,6 +11,7 @@ setup_file() {
 import os, socket, sys, time
 rank, alone = int(os.environ["RANK"]), sys.argv[1:]
 place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+port = int(os.environ.get("FROM_PORT", "0"))
 if rank == 0:
     s = socket.create_server(("", place[1]))
     # All have come before the first is sent away: no look falls in between,
@@ -21,7 +22,7 @@ if rank == 0:
 elif str(rank) not in alone:
     while True:
         try:
-            s = socket.create_connection(place)
+            s = socket.create_connection(place, source_address=("", port))
             break
         except ConnectionRefusedError:
             time.sleep(0.001)
@@ -50,6 +51,17 @@ meet() {
     need python3
     meet 2
     says '^hbrun: warning: no rank on pod-2 ever connected to '
+}
+
+# Whose trace is there for a minute.
+@test "a connection from the port of one before it is another one" {
+    need python3
+    for _ in 1 2; do
+        run pod_hb -x FROM_PORT=45000 -H pod-0:1,pod-1:1 --framework torch \
+            python3 meet.py 9
+        ended_with 0
+        says_not 'ever connected'
+    done
 }
 
 # The head's agent, which nobody has logged in to, is told the way there.

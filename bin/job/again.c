@@ -322,9 +322,8 @@ int job_again(struct job *j)
         return 0;
     }
     remember(j);
-    if (!j->begun) { /* its ranks were never started: it is none */
-        j->lives->restarts -= j->lives->told;
-        j->lives->told = 0;
+    if (!j->begun) { /* its ranks were never started */
+        hb_lives_take_back(j->lives);
     }
     if (!hb_lives_again(j->lives, &b, &j->verdict)) {
         return 0;

@@ -492,13 +492,15 @@ static void tell_exit_codes(const struct job *j)
     }
 }
 
-/* A life that was told of, and whose ranks were never started, is none. */
 static void add_restarts(struct job *j)
 {
-    const struct hb_lives *l = j->lives;
     size_t len = strlen(j->verdict.text);
-    uint32_t n = l->restarts - (j->begun ? 0 : l->told);
+    uint32_t n;
 
+    if (!j->begun) { /* the ranks of this life were never started */
+        hb_lives_take_back(j->lives);
+    }
+    n = j->lives->restarts;
     if (n > 0) {
         snprintf(j->verdict.text + len, sizeof j->verdict.text - len,
                  " (after %u restart%s)", n, n == 1 ? "" : "s");
@@ -573,8 +575,7 @@ int job_lives_no_more(struct job *j, enum hb_cause_kind kind, int code,
         cause.text = late;
     }
     j->events = j->lives->events;
-    j->lives->restarts -= j->lives->told; /* it has not come about */
-    j->lives->told = 0;
+    hb_lives_take_back(j->lives);
     j->verdict = (struct hb_verdict){0};
     hb_verdict_add(&j->verdict, &cause);
     tell_job_end(j);

@@ -184,6 +184,12 @@ int hb_lives_curable(const struct hb_verdict *v)
     }
 }
 
+void hb_lives_take_back(struct hb_lives *l)
+{
+    l->restarts -= l->told;
+    l->told = 0;
+}
+
 int hb_lives_again(struct hb_lives *l, const struct hb_backoff *b,
                    const struct hb_verdict *v)
 {

@@ -87,6 +87,8 @@ const char *hb_lives_former(const struct hb_lives *l, const char *host);
 /* Whether what ended a life of the job is a failure of the kind that another
  * try may not meet again; a mistake or the user's own will is not. */
 int hb_lives_curable(const struct hb_verdict *v);
+/* The present life was told of and has not come about: no restart. */
+void hb_lives_take_back(struct hb_lives *l);
 /* 1: there is another life after l->delay_ms, and l is set for it. */
 int hb_lives_again(struct hb_lives *l, const struct hb_backoff *b,
                    const struct hb_verdict *v);

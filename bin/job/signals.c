@@ -389,12 +389,12 @@ static void on_stop_timer(evutil_socket_t fd, short what, void *arg)
         arm_ms(j->stop_timer, STOP_LOOK_MS);
         return;
     }
-    if (of_a_key) {
-        stop_by_key();
-    } else {
+    if (!of_a_key) {
         let_stop(SIG_DFL);
+        return;
     }
-    if (of_a_key && !is_continued()) {
+    stop_by_key();
+    if (!is_continued()) {
         go_on(j);
     }
 }

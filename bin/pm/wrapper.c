@@ -51,11 +51,11 @@ static const char *const opaque[] = {
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish",
     "busybox", "perl", "ruby", "lua", "luajit", "node", "julia", "R",
     "Rscript", "octave", "octave-cli", "java", "tclsh", "wish", "awk", "gawk",
-    "srun", "xargs", "parallel", "make",
-    "su", "sudo", "runuser", "setpriv", "chroot", "unshare", "nsenter",
-    "flock", "ssh", "script", "watch", "xterm", "screen", "tmux", "perf",
-    "nsys", "ncu", "nvprof", "rocprof", "vtune", "map", "ddt", "tau_exec",
-    "conda", "micromamba", "spack", "uv", "tini", "dumb-init",
+    "srun", "xargs", "parallel", "make", "su", "sudo", "runuser", "setpriv",
+    "chroot", "unshare", "nsenter", "flock", "ssh", "script", "watch", "xterm",
+    "screen", "tmux", "perf", "nsys", "ncu", "nvprof", "rocprof", "vtune",
+    "map", "ddt", "tau_exec", "conda", "micromamba", "spack", "uv", "tini",
+    "dumb-init",
 };
 
 /* Opaque, and what they start is another system's. */

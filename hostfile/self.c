@@ -224,15 +224,12 @@ static int is_own_address(const struct hb_self *self, const char *name)
     struct in6_addr v6;
     char text[INET6_ADDRSTRLEN];
 
+    if (hb_is_loopback(name)) {
+        return 1;
+    }
     if (inet_pton(AF_INET, name, &v4) == 1) {
-        if (ntohl(v4.s_addr) >> 24 == 127) {
-            return 1;
-        }
         inet_ntop(AF_INET, &v4, text, sizeof(text));
     } else if (inet_pton(AF_INET6, name, &v6) == 1) {
-        if (IN6_IS_ADDR_LOOPBACK(&v6)) {
-            return 1;
-        }
         inet_ntop(AF_INET6, &v6, text, sizeof(text));
     } else {
         return 0;

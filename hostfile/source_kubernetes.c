@@ -61,8 +61,8 @@ static char *own_address(const struct hb_gang_request *req, const char *name)
         char *address = strtok_r(line, " \t", &words), *word;
         while (address != NULL && found == NULL &&
                (word = strtok_r(NULL, " \t\r", &words)) != NULL) {
-            if (address[0] != '#' && strncmp(address, "127.", 4) != 0 &&
-                strcmp(address, "::1") != 0 && strcmp(word, name) == 0) {
+            if (address[0] != '#' && !hb_is_loopback(address) &&
+                strcmp(word, name) == 0) {
                 found = hb_xstrdup(address);
             }
         }

@@ -214,7 +214,7 @@ static char *address_of_login(void)
     address = hb_xstrndup(text, strcspn(text, " "));
     if ((inet_pton(AF_INET, address, bytes) != 1 &&
          inet_pton(AF_INET6, address, bytes) != 1) ||
-        hb_starts_with(address, "127.") || hb_streq(address, "::1")) {
+        hb_is_loopback(address)) {
         free(address);
         return NULL;
     }

@@ -73,11 +73,15 @@ void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
 static void note_reached(struct job_host *h, const char *answers)
 {
     const char *end = strstr(answers, " port ");
-    int is_way = end != NULL && !hb_starts_with(answers, "127.") &&
-                 !hb_starts_with(answers, "::1 ");
+    char *address =
+        end != NULL ? hb_xstrndup(answers, (size_t)(end - answers)) : NULL;
 
+    if (address != NULL && hb_is_loopback(address)) {
+        free(address);
+        address = NULL;
+    }
     free(h->reached);
-    h->reached = is_way ? hb_xstrndup(answers, (size_t)(end - answers)) : NULL;
+    h->reached = address;
 }
 
 void host_stage(struct job_host *h, enum hb_boot_stage stage,

@@ -15,8 +15,10 @@
 
 #include "lib/base/str.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,6 +432,19 @@ char *hb_all_beginning(const char *word, const char *const *candidates,
     }
     hb_str_putf(&list, " or %s", last);
     return hb_str_steal(&list);
+}
+
+int hb_is_loopback(const char *address)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+
+    if (inet_pton(AF_INET, address, &v4) == 1) {
+        return ntohl(v4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+    }
+    return inet_pton(AF_INET6, address, &v6) == 1 &&
+           (IN6_IS_ADDR_LOOPBACK(&v6) ||
+            (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET));
 }
 
 size_t hb_bom_len(const char *text, size_t len)

@@ -58,6 +58,9 @@ size_t hb_assigned_name(const char *word);
 /* Puts a byte for each \040, as the kernel writes blanks and backslashes in
  * mountinfo. In place. */
 void hb_unescape_octal(char *s);
+/* Whether the text is an address of the loopback device: one of 127.0.0.0/8,
+ * ::1, or the former within IPv6 (::ffff:127.0.0.1). A name is none. */
+int hb_is_loopback(const char *address);
 /* Length of the byte order mark that some editors put before a text, or 0. */
 size_t hb_bom_len(const char *text, size_t len);
 /* Length of the valid UTF-8 sequence at s (Unicode, table 3-7), or 0. */

@@ -188,6 +188,25 @@ static void octal_bytes_are_put_back_and_others_stay(void **state)
     assert_string_equal(text, "/a b\\\\400\\04\\8\\");
 }
 
+static void addresses_of_the_loopback_device_are_known(void **state)
+{
+    static const char *const yes[] = {
+        "127.0.0.1", "127.255.3.4", "::1", "0:0:0:0:0:0:0:1",
+        "::ffff:127.0.0.1",
+    };
+    static const char *const no[] = {
+        "", "127.", "127.0.0.1 ", "127.example.org", "128.0.0.1", "::",
+        "::ffff:10.0.0.1", "fe80::1", "localhost", "10.127.0.1",
+    };
+
+    for (size_t i = 0; i < COUNT(yes); i++) {
+        assert_true(hb_is_loopback(yes[i]));
+    }
+    for (size_t i = 0; i < COUNT(no); i++) {
+        assert_false(hb_is_loopback(no[i]));
+    }
+}
+
 static void secrets_are_equal_when_every_byte_is(void **state)
 {
     const unsigned char a[4] = {1, 0, 2, 3}, first[4] = {2, 0, 2, 3};
@@ -313,6 +332,7 @@ int main(void)
         cmocka_unit_test(an_assignment_begins_with_a_name),
         cmocka_unit_test(comparisons_know_null_and_ends),
         cmocka_unit_test(octal_bytes_are_put_back_and_others_stay),
+        cmocka_unit_test(addresses_of_the_loopback_device_are_known),
         cmocka_unit_test(secrets_are_equal_when_every_byte_is),
         cmocka_unit_test(a_vector_is_always_null_terminated),
         cmocka_unit_test(controls_are_masked_and_other_letters_stay),

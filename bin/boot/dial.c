@@ -22,6 +22,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
+#define EXPLAINED 160u /* bytes of text after which addresses are counted */
 #define STAGGER_MS 250 /* the delay RFC 8305 recommends */
 
 struct attempt {
@@ -272,32 +273,39 @@ static const char *words_for(const struct attempt *a)
                                        : strerror(a->error);
 }
 
-void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size)
+static void explain_one(const struct hb_dial *dial, const struct attempt *a,
+                        struct hb_str *o)
 {
-    size_t len = 0;
+    char address[INET6_ADDRSTRLEN + 32];
 
-    text[0] = '\0';
-    for (size_t i = 0; i < dial->n && len < size; i++) {
-        const struct attempt *a = &dial->attempts[i];
-        char address[INET6_ADDRSTRLEN + 32];
-        const char *sep = len ? "; " : "";
+    address_text(a, address, sizeof address);
+    if (a->error == ECONNREFUSED) {
+        hb_str_putf(o, "%s refuses port %d", address, dial->port);
+    } else if (a->error) {
+        hb_str_putf(o, "%s port %d: %s", address, dial->port, words_for(a));
+    } else {
+        hb_str_putf(o, "%s port %d gives no answer", address, dial->port);
+    }
+}
 
-        if (!a->begun) {
+void hb_dial_explain(const struct hb_dial *dial, struct hb_str *o)
+{
+    size_t first = o->len;
+    unsigned more = 0;
+
+    for (size_t i = 0; i < dial->n; i++) {
+        if (!dial->attempts[i].begun) {
             continue;
         }
-        address_text(a, address, sizeof address);
-        if (a->error == ECONNREFUSED) {
-            len += (size_t)snprintf(text + len, size - len,
-                                    "%s%s refuses port %d", sep, address,
-                                    dial->port);
-        } else if (a->error) {
-            len += (size_t)snprintf(text + len, size - len, "%s%s port %d: %s",
-                                    sep, address, dial->port, words_for(a));
-        } else {
-            len += (size_t)snprintf(text + len, size - len,
-                                    "%s%s port %d gives no answer", sep,
-                                    address, dial->port);
+        if (o->len - first >= EXPLAINED) {
+            more++;
+            continue;
         }
+        hb_str_put(o, o->len > first ? "; " : "");
+        explain_one(dial, &dial->attempts[i], o);
+    }
+    if (more > 0) {
+        hb_str_putf(o, "; and %u more addresses", more);
     }
 }
 

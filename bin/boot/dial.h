@@ -6,6 +6,7 @@
 #include <netdb.h>
 
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 
 struct event_base;
 
@@ -29,9 +30,9 @@ int hb_dial_start(struct hb_dial **out, struct event_base *base,
                   const struct addrinfo *list, int port,
                   const struct hb_dial_events *events, void *arg,
                   struct hpcboot_error *err);
-/* "10.0.0.1 refuses port 22 (...)", "fd00::1 gives no answer", separated by
- * "; ": what is known now, for an error's text. */
-void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size);
+/* "10.0.0.1 refuses port 22; fd00::1 port 22 gives no answer": what is known
+ * now, for an error's text. Of many addresses the first few are named. */
+void hb_dial_explain(const struct hb_dial *dial, struct hb_str *o);
 /* An address has refused the port. */
 int hb_dial_refused(const struct hb_dial *dial);
 /* Begins anew with the same addresses and another port; also from inside

@@ -45,8 +45,11 @@ hb_ssh_la_LDFLAGS = $(MODULE_LDFLAGS)
 hb_ssh_la_LIBADD = $(LIBSSH_LIBS) $(CRYPTO_LIBS)
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_boot_jobs
-TESTS += tests/unit/test_boot_jobs
+check_PROGRAMS += tests/unit/test_boot_dial tests/unit/test_boot_jobs
+TESTS += tests/unit/test_boot_dial tests/unit/test_boot_jobs
+tests_unit_test_boot_dial_SOURCES = tests/unit/test_boot_dial.c %D%/dial.c
+tests_unit_test_boot_dial_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_boot_dial_LDADD = $(UNIT_LDADD)
 tests_unit_test_boot_jobs_SOURCES = tests/unit/test_boot_jobs.c \
     %D%/serve_jobs.c lib/trust/derive.c
 tests_unit_test_boot_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \

@@ -199,19 +199,22 @@ int hb_ssh_other_port(struct hb_ssh_boot *b)
 static void dial_failed(void *arg, int refused)
 {
     struct hb_ssh_boot *b = arg;
-    char text[320], usual[32] = "";
+    struct hb_str text = HB_STR_INIT;
 
-    hb_dial_explain(b->dial, text, sizeof text);
     if (refused && hb_ssh_other_port(b)) {
         return;
     }
+    hb_dial_explain(b->dial, &text);
     if (b->port_refused) {
-        snprintf(usual, sizeof usual, ", and %d as well", b->port_refused);
+        hb_str_putf(&text, ", and %d as well", b->port_refused);
+    }
+    if (refused) {
+        hb_str_put(&text, " (is sshd running there? a command given to a "
+                          "worker replaces it)");
     }
     hb_ssh_because(b, refused ? HB_WHY_REFUSED : HB_WHY_UNREACHABLE);
-    hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s%s%s", text, usual,
-                 refused ? " (is sshd running there? a command given to a "
-                           "worker replaces it)" : "");
+    hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s", hb_str_text(&text));
+    hb_str_destroy(&text);
 }
 
 static void dial(struct hb_ssh_boot *b, const struct addrinfo *list)

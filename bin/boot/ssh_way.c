@@ -199,8 +199,6 @@ int hb_ssh_enter_stage(struct hb_ssh_boot *b, enum hb_boot_stage stage,
 /* What has been seen of the host in this stage, and is missing. */
 static void describe(struct hb_ssh_boot *b, struct hb_str *text)
 {
-    char tried[320] = "";
-
     hb_ssh_because(b, b->proxy && b->boot.stage == HB_STAGE_BANNER
                    ? HB_WHY_UNREACHABLE
                    : usual_why(b->boot.stage, HPCBOOT_ERR_HOST));
@@ -212,9 +210,8 @@ static void describe(struct hb_ssh_boot *b, struct hb_str *text)
         break;
     case HB_STAGE_CONNECT:
         if (b->dial) {
-            hb_dial_explain(b->dial, tried, sizeof tried);
+            hb_dial_explain(b->dial, text);
         }
-        hb_str_put(text, tried);
         break;
     case HB_STAGE_BANNER:
         hb_str_putf(text, b->proxy ? "%s brings no SSH banner"

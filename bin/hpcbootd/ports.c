@@ -306,6 +306,33 @@ static int has_address(const char *text)
     return yes;
 }
 
+/* The first that others may call: where only the launcher knows a way to them,
+ * as a tunnel, or a name that it alone resolves. */
+static char *first_address(void)
+{
+    char text[NI_MAXHOST], *found = NULL;
+    struct ifaddrs *all = NULL;
+    size_t len;
+
+    if (getifaddrs(&all) != 0) {
+        return NULL;
+    }
+    for (const struct ifaddrs *i = all; i != NULL && found == NULL;
+         i = i->ifa_next) {
+        const void *bytes = bytes_of(i->ifa_addr, &len);
+
+        if (bytes != NULL && (i->ifa_flags & IFF_UP) &&
+            !(i->ifa_flags & IFF_LOOPBACK) &&
+            !(len == sizeof(struct in6_addr) &&
+              IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)bytes)) &&
+            inet_ntop(i->ifa_addr->sa_family, bytes, text, sizeof text)) {
+            found = hb_xstrdup(text);
+        }
+    }
+    freeifaddrs(all);
+    return found;
+}
+
 static char *own_address(const char *towards, const char *known)
 {
     char *address;
@@ -313,9 +340,14 @@ static char *own_address(const char *towards, const char *known)
     if (*known != '\0' && has_address(known)) {
         return hb_xstrdup(known);
     }
-    address = *towards != '\0' ? address_of_login() : hb_xstrdup("127.0.0.1");
-
-    return address != NULL ? address : address_towards(towards);
+    if (*towards == '\0') {
+        return hb_xstrdup("127.0.0.1");
+    }
+    address = address_of_login();
+    if (address == NULL) {
+        address = address_towards(towards);
+    }
+    return address != NULL ? address : first_address();
 }
 
 int agent_ports(struct agent *a, const struct hb_frame *f,

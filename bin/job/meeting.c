@@ -135,20 +135,31 @@ static const char *way_to(const struct job_host *h)
     return h->reached != NULL ? h->reached : h->spec->name;
 }
 
+/* A host names the address by which it reaches the head's host; the head's own
+ * host, that by which it reaches another, best one whose address is known. */
+static uint32_t towards_of(const struct job *j, uint32_t node)
+{
+    uint32_t head = job_meeting_head(j);
+
+    for (uint32_t i = 0; node == head && i < j->map->n_nodes; i++) {
+        if (i != head && j->node_host[i]->reached != NULL) {
+            return i;
+        }
+    }
+    return node != head ? head : node == 0 ? 1 : 0;
+}
+
 /* known: the address that others have of it; "": none. */
 static void ask_node(struct job *j, uint32_t node, const char *known)
 {
     struct job_host *h = j->node_host[node];
     struct wish w = {NULL, 0};
-    /* A host names the address by which it reaches the head's host; the head's
-     * own host, that by which it reaches another. */
-    uint32_t head = job_meeting_head(j);
-    uint32_t other = node != head ? head : node == 0 ? 1 : 0;
 
     visit_ports(j, node, add_wish, &w);
     h->ports_asked = 1;
     HOST_SEND(h, ports, .wanted = {.v = w.v, .n = w.n},
-              .towards = j->map->n_nodes > 1 ? way_to(j->node_host[other]) : "",
+              .towards = j->map->n_nodes > 1
+                             ? way_to(j->node_host[towards_of(j, node)]) : "",
               .known = known);
     free(w.v);
 }

@@ -75,3 +75,18 @@ meet() {
     says '^rank 0: 10\.77\.0\.1$'
     says '^rank 1: 10\.77\.0\.1$'
 }
+
+# By which none but the launcher goes: the head would name its own loopback.
+@test "the end of a tunnel is no way to the head" {
+    pod 0 sh -c 'printf "Host worker\n HostName 127.0.0.1\n Port 2299\n HostKeyAlias pod-1\n" > .ssh/config'
+    pod 0 ssh -M -S way -f -N -o ExitOnForwardFailure=yes \
+        -L 2299:pod-1:22 pod-2
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0:1,worker:1 --framework torch \
+        sh -c 'echo "rank $RANK: $MASTER_ADDR"'
+    pod 0 rm .ssh/config
+    pod 0 ssh -q -S way -O exit pod-2
+    ended_with 0
+    says '^rank 0: 10\.77\.0\.1$'
+    says '^rank 1: 10\.77\.0\.1$'
+}

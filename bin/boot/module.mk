@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += \
+    %D%/agent_keys.c %D%/agent_keys.h \
     %D%/boot.c %D%/boot.h %D%/boot_impl.h \
     %D%/child.c %D%/child.h \
     %D%/fds.c %D%/fds.h \
@@ -72,15 +73,21 @@ EXTRA_tests_pods_bootdrive_DEPENDENCIES = libhb.a libhbbin.a
 TESTS += tests/pods/boot.bats tests/pods/srun.bats
 endif
 
-check_PROGRAMS += tests/fuzz/fuzz_template tests/fuzz/fuzz_serveline
-TESTS += tests/fuzz/fuzz_template tests/fuzz/fuzz_serveline
+boot_fuzz = tests/fuzz/fuzz_agentkeys tests/fuzz/fuzz_template \
+    tests/fuzz/fuzz_serveline
+check_PROGRAMS += $(boot_fuzz)
+TESTS += $(boot_fuzz)
+tests_fuzz_fuzz_agentkeys_SOURCES = tests/fuzz/fuzz_agentkeys.c \
+    tests/fuzz/replay.c
+tests_fuzz_fuzz_agentkeys_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
 tests_fuzz_fuzz_serveline_SOURCES = tests/fuzz/fuzz_serveline.c \
     tests/fuzz/replay.c
 tests_fuzz_fuzz_serveline_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
 tests_fuzz_fuzz_template_SOURCES = tests/fuzz/fuzz_template.c \
     tests/fuzz/replay.c
 tests_fuzz_fuzz_template_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/template tests/fuzz/corpus/serveline
+EXTRA_DIST += tests/fuzz/corpus/agentkeys tests/fuzz/corpus/template \
+    tests/fuzz/corpus/serveline
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_boot_template tests/unit/test_boot_child \

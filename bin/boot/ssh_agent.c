@@ -29,20 +29,13 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "bin/boot/agent_keys.h"
 #include "bin/boot/thread.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
-#include "lib/trust/base64.h"
 
-/* Of draft-miller-ssh-agent. */
-#define LIST_KEYS 11 /* SSH_AGENTC_REQUEST_IDENTITIES */
-#define KEYS 12      /* SSH_AGENT_IDENTITIES_ANSWER: u32 count; blob, comment */
-#define TYPE_AT LENGTH_BYTES
-#define COUNT_AT (TYPE_AT + 1)
-#define LENGTH_BYTES 4
-#define MESSAGE_MAX_BYTES (256 * 1024 + LENGTH_BYTES) /* as OpenSSH has it */
 #define LIST_MS 2000   /* an agent lists its keys in a moment */
 #define SIGN_MS 7500   /* its owner may have to agree */
 #define SILENT_MS 60000
@@ -123,7 +116,7 @@ static int take(int fd, struct hb_buf *message)
     uint32_t len;
 
     hb_buf_clear(message);
-    if (!take_bytes(fd, message, LENGTH_BYTES)) {
+    if (!take_bytes(fd, message, HB_AGENT_LENGTH_BYTES)) {
         return 0;
     }
     len = hb_buf_get_u32(message);
@@ -154,60 +147,10 @@ static void limit(int fd, int ms)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
 }
 
-static int is_chosen(const struct hb_ssh_agent *a, struct hb_bytes key)
-{
-    struct hb_str text = HB_STR_INIT;
-    int found = 0;
-
-    hb_base64_encode(&text, key.data, key.len, 0);
-    for (size_t i = 0; i < a->only.n; i++) {
-        found |= hb_streq(a->only.v[i], hb_str_text(&text));
-    }
-    hb_str_destroy(&text);
-    return found;
-}
-
-/* An answer that lists keys is left with those that were chosen. */
-static void choose(const struct hb_ssh_agent *a, struct hb_buf *answer)
-{
-    struct hb_buf out;
-    uint32_t n, chosen = 0;
-
-    if (hb_buf_get_u8(answer) != KEYS) {
-        return;
-    }
-    hb_buf_init(&out, MESSAGE_MAX_BYTES);
-    hb_buf_put_u32(&out, 0);
-    hb_buf_put_u8(&out, KEYS);
-    hb_buf_put_u32(&out, 0);
-    for (n = hb_buf_get_u32(answer); n > 0 && !hb_buf_failed(answer); n--) {
-        struct hb_bytes key = hb_buf_get_blob(answer, MESSAGE_MAX_BYTES);
-        struct hb_bytes comment = hb_buf_get_blob(answer, MESSAGE_MAX_BYTES);
-
-        if (!hb_buf_failed(answer) && is_chosen(a, key)) {
-            hb_buf_put_blob(&out, key.data, key.len);
-            hb_buf_put_blob(&out, comment.data, comment.len);
-            chosen++;
-        }
-    }
-    hb_buf_patch_u32(&out, 0, (uint32_t)(out.len - LENGTH_BYTES));
-    hb_buf_patch_u32(&out, COUNT_AT, chosen);
-    hb_buf_destroy(answer);
-    *answer = out;
-}
-
-static int has_keys(const struct hb_buf *answer)
-{
-    struct hb_buf list;
-
-    hb_buf_view(&list, answer->data + TYPE_AT, answer->len - TYPE_AT);
-    return hb_buf_get_u8(&list) == KEYS && hb_buf_get_u32(&list) > 0;
-}
-
 /* The question becomes its answer. */
 static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
 {
-    int lists = message->data[TYPE_AT] == LIST_KEYS;
+    int lists = message->data[HB_AGENT_TYPE_AT] == HB_AGENT_LIST_KEYS;
     int sign_ms = atomic_load(&a->sign_ms);
 
     if (hb_ssh_agent_is_left_alone(a->path)) {
@@ -219,10 +162,10 @@ static int ask(struct hb_ssh_agent *a, struct hb_buf *message)
         return 0;
     }
     if (lists && a->chooses) {
-        choose(a, message);
+        hb_agent_keys_choose(message, &a->only);
     }
     if (lists) {
-        atomic_store(&a->has_none, !has_keys(message));
+        atomic_store(&a->has_none, !hb_agent_keys_any(message));
     }
     return 1;
 }
@@ -232,7 +175,7 @@ static void *pass_on(void *arg)
     struct hb_ssh_agent *a = arg;
     struct hb_buf message;
 
-    hb_buf_init(&message, MESSAGE_MAX_BYTES);
+    hb_buf_init(&message, HB_AGENT_MAX_BYTES);
     while (take(a->fd, &message)) {
         if (!ask(a, &message)) {
             atomic_store(&a->silent, 1);

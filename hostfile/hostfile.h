@@ -78,6 +78,8 @@ struct hb_gang_request {
     const char *pod_group;    /* --pod-group, may be NULL */
     int64_t wait_ms; /* for pods that have no address yet; 0: take the others */
     uint32_t min_hosts; /* so many will do when that is over; 0: all */
+    const char *before; /* the source that named the hosts of the job's former
+                         * life: what it names is needed; or NULL */
     int awaits_first; /* also for the first pod; 0: that none is there is told
                        * at once */
     uint32_t enough_hosts; /* with so many nobody waits for the others, but

@@ -11,7 +11,9 @@
  * Without an option the API is asked for this pod first, whose labels tell the
  * gang, and then for its members. In a pod whose variables show that it is one
  * of several the API is given time; in any other it is asked once, briefly,
- * since most pods may not ask it at all and are no gang.
+ * since most pods may not ask it at all and are no gang. A job that is started
+ * again on a gang that was found so goes on with that or not at all: on this
+ * host alone it would be another job.
  *
  * What is listed, waited for and followed then is k8s_search.c's. */
 
@@ -46,6 +48,22 @@ static int shows_a_gang(const struct hb_gang_request *req)
         "PET_NNODES", "JAX_COORDINATOR_ADDRESS", HB_GANG_SIZE_VARIABLE, NULL};
 
     return hb_source_env_of(req, names) != NULL;
+}
+
+/* The job's former life had its hosts from here. */
+static int has_named(const struct hb_gang_request *req)
+{
+    return hb_streq(req->before, hb_source_kubernetes.name);
+}
+
+/* How long the API may take where nobody else can say what it does: as long as
+ * hosts may, where somebody waits for them or they were there once. */
+static int64_t patience_ms(const struct hb_gang_request *req)
+{
+    if (!req->awaits_first || req->wait_ms == 0) {
+        return PATIENT_MS;
+    }
+    return req->wait_ms > BRIEF_MS ? req->wait_ms : BRIEF_MS;
 }
 
 /* The address that the kubelet wrote beside this pod's name into /etc/hosts;
@@ -275,6 +293,8 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
                    char **reason_out, struct hpcboot_error *err)
 {
     int needed = shows_a_gang(req), rc;
+    int64_t patient_ms = has_named(req) ? patience_ms(req) : PATIENT_MS;
+    int64_t brief_ms = needed || has_named(req) ? patient_ms : BRIEF_MS;
     struct hb_k8s_search s = {.req = req};
     struct hpcboot_error why = {0};
 
@@ -294,10 +314,10 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
         }
         return 0;
     }
-    s.deadline_ns = hb_deadline_in_ms(needed ? PATIENT_MS : BRIEF_MS);
+    s.deadline_ns = hb_deadline_in_ms(brief_ms);
     rc = find_gang(&s, needed, out, reason_out);
     if (rc > 0) {
-        s.deadline_ns = hb_deadline_in_ms(PATIENT_MS);
+        s.deadline_ns = hb_deadline_in_ms(patient_ms);
         rc = hb_k8s_search_gather(&s, out, reason_out, &why);
     }
     if (rc < 0 && !s.is_listed) {
@@ -306,6 +326,20 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
         *err = why;
     }
     hb_k8s_search_end(&s);
+    return rc;
+}
+
+/* Nobody else's hosts are those of a gang that the API has named. */
+static int ask_own_again(const struct hb_gang_request *req,
+                         struct hb_gang *out, char **reason_out,
+                         struct hpcboot_error *err)
+{
+    int rc = ask_own(req, out, reason_out, err);
+
+    if (rc == 0 && has_named(req)) {
+        rc = hb_fail(err, HPCBOOT_ERR_HOST, "the Kubernetes API has named the "
+                     "hosts before, and cannot now: %s", *reason_out);
+    }
     return rc;
 }
 
@@ -347,5 +381,5 @@ const struct hb_source hb_source_pods = {
     .name = "--pod-selector", .own_hosts = 1, .ask = ask_named,
     .follow = follow_named};
 const struct hb_source hb_source_kubernetes = {
-    .name = "Kubernetes API", .is_slow = 1, .ask = ask_own,
+    .name = "Kubernetes API", .is_slow = 1, .ask = ask_own_again,
     .follow = follow_own};

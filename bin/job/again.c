@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -222,6 +223,10 @@ static void remember(struct job *j)
             hb_lives_note_seen(l, h->spec->name, h->counted_slots,
                                h->quota_milli);
         }
+    }
+    if (j->gang.source != NULL) {
+        free(l->source);
+        l->source = hb_xstrdup(j->gang.source);
     }
     if (l->np == NULL && j->map != NULL) {
         l->np = hb_xcalloc(j->map->n_apps, sizeof *l->np);

@@ -62,6 +62,7 @@ void hb_lives_clear(struct hb_lives *l)
     }
     free(l->formers);
     free(l->np);
+    free(l->source);
     hb_strv_destroy(&l->lost);
     hb_strv_destroy(&l->tried);
     hb_fabric_terms_destroy(&l->fabric);

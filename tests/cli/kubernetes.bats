@@ -224,6 +224,29 @@ END
     says '^ran$'
 }
 
+@test "a job that is started again does not go on alone while the API cannot say where" {
+    local in='"labels": {"kueue.x-k8s.io/pod-group-name": "g"}'
+    plan <<END
+{"pods": [{"metadata": {"name": "$(hostname)", "uid": "u", $in},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}},
+          {"metadata": {"name": "b", "uid": "v", $in},
+           "status": {"phase": "Running", "podIP": "127.0.0.2"}}]}
+END
+    cat > refuses <<'END'
+{"faults": [{"path": "pods", "times": 99, "do": "status", "code": 403,
+             "message": "pods is forbidden"}]}
+END
+    # shellcheck disable=SC2016  # expanded in the rank
+    run in_pod env HPCBOOT_GANG_SIZE=2 "$hbrun" --launch-with fork -n 2 \
+        --map-by node --on-failure restart-job --restart-delay 10ms sh -c \
+        '[ "$HPCBOOT_LOCAL_SIZE" = 1 ] || { echo alone; exit 0; }
+         [ "$HPCBOOT_RANK" = 0 ] || exec sleep 100
+         mv refuses api/plan.json; exit 5'
+    ended_with 75
+    says_not alone
+    says 'has named the hosts before, and cannot now: .*pods is forbidden'
+}
+
 @test "an account without rights is told which Role it needs" {
     plan <<'END'
 {"faults": [{"path": "pods", "times": 9, "do": "status", "code": 403,

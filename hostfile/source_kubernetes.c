@@ -200,7 +200,7 @@ static int begin_named(struct hb_k8s_search *s, struct hpcboot_error *err)
     free(reason);
     s->choice.group = req->pod_group;
     s->selector = selects(req) ? hb_xstrdup(req->pod_selector) : NULL;
-    s->deadline_ns = hb_deadline_in_ms(PATIENT_MS);
+    s->deadline_ns = hb_deadline_in_ms(patience_ms(req));
     return rc;
 }
 

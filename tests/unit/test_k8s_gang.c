@@ -37,6 +37,7 @@ struct asked {
     int64_t wait_ms;
     uint32_t enough, min;
     int awaits_first;
+    int (*stop)(void);
 };
 
 static int gather(struct asked a)
@@ -47,7 +48,7 @@ static int gather(struct asked a)
         .root = pod_root, .filter = 1, .pod_selector = a.selector,
         .pod_group = a.group, .wait_ms = a.wait_ms, .enough_hosts = a.enough,
         .min_hosts = a.min > 0 ? a.min : a.enough,
-        .awaits_first = a.awaits_first};
+        .awaits_first = a.awaits_first, .stop = a.stop};
     int rc;
 
     for (char *v = strtok_r(text, " ", &save); v != NULL;
@@ -523,6 +524,29 @@ static void a_pod_that_runs_beside_a_container_that_has_ended_is_a_member(
                  "Kubernetes API", "10.0.0.2 10.0.0.3");
 }
 
+static int looks;
+
+static int count_looks(void)
+{
+    looks++;
+    return 0;
+}
+
+/* The clock is looked at, and whether it is to stop, twice a second. */
+static void an_api_that_is_down_is_waited_for_no_longer_than_its_pods(
+    void **state)
+{
+    plan("{\"faults\":[{\"path\":\"pods\",\"times\":999,\"do\":"
+         "\"status\",\"code\":503}]}");
+    looks = 0;
+    assert_int_equal(gather((struct asked){.selector = "a=b", .wait_ms = 100,
+                                           .awaits_first = 1,
+                                           .stop = count_looks}),
+                     HPCBOOT_ERR_TIMED_OUT);
+    assert_has(err.text, "has not answered in time");
+    assert_true(looks <= 10);
+}
+
 static void a_pod_without_an_address_is_not_waited_for_where_enough_are_there(
     void **state)
 {
@@ -585,6 +609,7 @@ int main(void)
         T(pods_without_an_address_are_left_out_where_nobody_waits),
         T(pods_that_are_young_are_complete_where_nobody_waits),
         T(a_pod_that_runs_beside_a_container_that_has_ended_is_a_member),
+        T(an_api_that_is_down_is_waited_for_no_longer_than_its_pods),
         T(a_pod_without_an_address_is_not_waited_for_where_enough_are_there),
         T(a_pod_without_an_address_is_waited_for_where_too_few_are_there),
     };

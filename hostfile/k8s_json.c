@@ -221,18 +221,39 @@ static void take_container(const json_t *container, struct hb_k8s_facts *f)
     }
 }
 
-static const char *limit_of(const json_t *spec, const char *container)
+/* The container of that name as the spec has it, or NULL. */
+static const json_t *container_of(const json_t *spec, const char *name)
 {
-    const json_t *list = json_object_get(spec, "containers"), *one;
-    size_t i;
+    static const char *const lists[] = {"containers", "initContainers"};
 
-    json_array_foreach(list, i, one) {
-        if (hb_streq(text_at(one, "name"), container)) {
-            return text_at(json_object_get(json_object_get(one, "resources"),
-                                           "limits"), "memory");
+    for (size_t k = 0; k < 2; k++) {
+        const json_t *list = json_object_get(spec, lists[k]), *one;
+        size_t i;
+
+        json_array_foreach(list, i, one) {
+            if (hb_streq(text_at(one, "name"), name)) {
+                return one;
+            }
         }
     }
     return NULL;
+}
+
+static const char *limit_of(const json_t *container)
+{
+    return text_at(json_object_get(json_object_get(container, "resources"),
+                                   "limits"), "memory");
+}
+
+/* Does the kubelet start it again? */
+static int comes_again(const json_t *spec, const json_t *container,
+                       int64_t exit_code)
+{
+    const char *policy = text_at(container, "restartPolicy");
+
+    policy = policy != NULL ? policy : text_at(spec, "restartPolicy");
+    return hb_streq(policy, "Always") ||
+           (hb_streq(policy, "OnFailure") && exit_code != 0);
 }
 
 /* The container that is worst off; an init container only counts while it is
@@ -257,7 +278,10 @@ static void read_containers(const json_t *status, const json_t *spec,
         }
     }
     if (f->container != NULL) {
-        f->memory_limit = limit_of(spec, f->container);
+        const json_t *container = container_of(spec, f->container);
+
+        f->memory_limit = limit_of(container);
+        f->again = f->ended && comes_again(spec, container, f->exit_code);
     }
 }
 

@@ -50,6 +50,7 @@ struct hb_k8s_facts {
     const char *ended_reason, *ended_message; /* now, or the last time */
     int64_t exit_code, signal, restarts;
     int ended; /* it does not run now */
+    int again; /* it has ended, and is started again by the kubelet */
     int runs;  /* one of the pod's main containers does */
     const char *memory_limit;
 };

@@ -174,12 +174,41 @@ static int judge_waiting(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
     return 1;
 }
 
+/* By its phase. */
+static int is_over(const struct hb_k8s_facts *f)
+{
+    return hb_streq(f->phase, "Failed") || hb_streq(f->phase, "Succeeded");
+}
+
 /* A container that ends beside one that runs (what fetches data, a proxy) ends
  * no pod: the cluster itself calls that Running. */
+static int runs_on(const struct hb_k8s_facts *f)
+{
+    return f->runs && hb_streq(f->phase, "Running");
+}
+
 static int has_ended(const struct hb_k8s_facts *f)
 {
-    return hb_streq(f->phase, "Failed") || hb_streq(f->phase, "Succeeded") ||
-           (f->ended && !(f->runs && hb_streq(f->phase, "Running")));
+    return is_over(f) || (f->ended && !runs_on(f));
+}
+
+/* Between two starts the pod is there, and has its address. */
+static int judge_again(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
+{
+    struct hb_str text = HB_STR_INIT;
+
+    if (!f->again || is_over(f) || runs_on(f)) {
+        return 0;
+    }
+    hb_str_putf(&text, "container %s has ended, and is started again: ",
+                f->container);
+    put_ending(f, &text);
+    if (f->exit_code == 0 && f->signal == 0) {
+        hb_str_put(&text, "; a worker's command must keep running");
+    }
+    pod->state = HB_K8S_CRASHING;
+    pod->why = hb_str_steal(&text);
+    return 1;
 }
 
 static int judge_ended(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
@@ -246,7 +275,7 @@ void hb_k8s_judge(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
 {
     static int (*const steps[])(const struct hb_k8s_facts *,
                                 struct hb_k8s_pod *) = {
-        judge_taken, judge_memory, judge_waiting, judge_ended,
+        judge_taken, judge_memory, judge_waiting, judge_again, judge_ended,
         judge_scheduling};
 
     free(pod->why);

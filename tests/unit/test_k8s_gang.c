@@ -547,6 +547,20 @@ static void an_api_that_is_down_is_waited_for_no_longer_than_its_pods(
     assert_true(looks <= 10);
 }
 
+static void a_pod_whose_command_is_started_again_is_a_member(void **state)
+{
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")),
+        pod("lm-w-1", VC("w", "1"), "\"restartPolicy\":\"Always\"",
+            BESIDE("10.0.0.3", "False", "0",
+                   "\"terminated\":{\"exitCode\":1}")),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){0}, "Kubernetes API", "10.0.0.2 10.0.0.3");
+    assert_int_equal(gang.n_notes, 0);
+}
+
 static void a_pod_without_an_address_is_not_waited_for_where_enough_are_there(
     void **state)
 {
@@ -610,6 +624,7 @@ int main(void)
         T(pods_that_are_young_are_complete_where_nobody_waits),
         T(a_pod_that_runs_beside_a_container_that_has_ended_is_a_member),
         T(an_api_that_is_down_is_waited_for_no_longer_than_its_pods),
+        T(a_pod_whose_command_is_started_again_is_a_member),
         T(a_pod_without_an_address_is_not_waited_for_where_enough_are_there),
         T(a_pod_without_an_address_is_waited_for_where_too_few_are_there),
     };

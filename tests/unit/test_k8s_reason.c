@@ -25,13 +25,17 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The text for the pod w-0 of a status. */
-static void assert_reason(const char *status, const char *expected)
+#define CONTAINERS                                                          \
+    "\"containers\":[{\"name\":\"main\",\"resources\":{\"limits\":{"           \
+    "\"memory\":\"100Mi\"}}}],\"initContainers\":[{\"name\":\"side\","        \
+    "\"restartPolicy\":\"Always\"},{\"name\":\"init\",\"resources\":{"        \
+    "\"limits\":{\"memory\":\"5Mi\"}}}]"
+
+/* The text for the pod w-0 of more of its metadata, a spec, a status. */
+static void assert_reason_of(const char *metadata, const char *spec,
+                             const char *status, const char *expected)
 {
-    char *pods[] = {pod("w-0", LABELS("\"a\":\"b\""),
-                        "\"containers\":[{\"name\":\"main\",\"resources\":"
-                        "{\"limits\":{\"memory\":\"100Mi\"}}}]", status),
-                    NULL};
+    char *pods[] = {pod("w-0", metadata, spec, status), NULL};
     const char *const hosts[] = {"w-0.lm"};
     char *env = pod_env(""), *save = NULL, *text = NULL;
     char *vars[3] = {strtok_r(env, " ", &save), strtok_r(NULL, " ", &save)};
@@ -49,6 +53,11 @@ static void assert_reason(const char *status, const char *expected)
     }
     free(text);
     free(env);
+}
+
+static void assert_reason(const char *status, const char *expected)
+{
+    assert_reason_of(LABELS("\"a\":\"b\""), CONTAINERS, status, expected);
 }
 
 #define WAITING(reason, message)                                            \
@@ -110,6 +119,38 @@ static void a_pod_that_runs_beside_a_container_that_has_ended_tells_it(
                   "failed: container main: exit status 1");
 }
 
+/* Between its end and its next start, of a phase. */
+#define ENDED(phase, list, name, code)                                      \
+    "\"phase\":\"" phase "\",\"" list "\":[{\"name\":\"" name "\","           \
+    "\"state\":{\"terminated\":{\"exitCode\":" code ",\"reason\":\"Error\"}}}]"
+#define MAIN(code) ENDED("Running", "containerStatuses", "main", code)
+#define POLICY(policy) "\"restartPolicy\":\"" policy "\"," CONTAINERS
+
+static void a_container_that_is_started_again_is_told_as_that(void **state)
+{
+    assert_reason_of(LABELS(""), POLICY("Always"), MAIN("1"), "container main "
+                     "has ended, and is started again: exit status 1");
+    assert_reason_of(LABELS(""), POLICY("Always"), MAIN("0"), "container main "
+                     "has ended, and is started again: exit status 0; a "
+                     "worker's command must keep running");
+    assert_reason_of(LABELS(""), POLICY("OnFailure"), MAIN("1"), "container "
+                     "main has ended, and is started again: exit status 1");
+    assert_reason_of(LABELS(""), POLICY("OnFailure"), MAIN("0"), "its command "
+                     "has ended with status 0; a worker's command must keep "
+                     "running");
+    assert_reason_of(LABELS(""), POLICY("Never"), MAIN("1"),
+                     "failed: container main: exit status 1");
+    assert_reason_of(LABELS(""), POLICY("Always"), ENDED("Failed",
+                     "containerStatuses", "main", "1"),
+                     "failed: container main: exit status 1");
+    assert_reason_of(LABELS(""), POLICY("OnFailure"), ENDED("Pending",
+                     "initContainerStatuses", "init", "1"), "container init "
+                     "has ended, and is started again: exit status 1");
+    assert_reason_of(LABELS(""), POLICY("Never"), ENDED("Pending",
+                     "initContainerStatuses", "side", "1"), "container side "
+                     "has ended, and is started again: exit status 1");
+}
+
 static void texts_of_the_cluster_cannot_steer_a_terminal(void **state)
 {
     assert_reason(WAITING("ErrImagePull", "a\\u001b[2Jb\\nc") "}]",
@@ -141,6 +182,7 @@ int main(void)
         T(a_pods_own_reason_is_told),
         T(pods_that_were_taken_away_say_by_whom),
         T(a_pod_that_runs_beside_a_container_that_has_ended_tells_it),
+        T(a_container_that_is_started_again_is_told_as_that),
         T(texts_of_the_cluster_cannot_steer_a_terminal),
         T(a_pod_that_is_not_there_is_told),
     };

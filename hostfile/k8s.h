@@ -95,7 +95,8 @@ struct hb_k8s_pod {
     int leaving;             /* being deleted */
     int gone;                /* no longer there */
     enum hb_k8s_state state;
-    char *why;               /* a sentence; NULL when ready */
+    char *why;               /* a sentence; NULL when ready, but where one of
+                              * its containers has ended shortly before */
 };
 void hb_k8s_pod_destroy(struct hb_k8s_pod *pod); /* what it holds; NULL-safe */
 
@@ -179,9 +180,10 @@ int hb_k8s_group_words(const struct hb_k8s_login *login, const char *path,
 
 /* Why each host is not there, in the cluster's own words: texts_out[n], free()
  * each, with the pod's name where the host's does not say it; NULL where
- * nothing is known or the pod is ready. Blocks for at most
- * timeout_ms. Returns how many texts there are; negative: the API could not be
- * asked (ERR_UNSUPPORTED: this is no pod, or no client was built), all NULL. */
+ * nothing is known or the pod is ready, and none of its containers has ended
+ * shortly before. Blocks for at most timeout_ms. Returns how many texts there
+ * are; negative: the API could not be asked (ERR_UNSUPPORTED: this is no pod,
+ * or no client was built), all NULL. */
 int hb_k8s_reasons(const struct hb_gang_request *req,
                    const char *const *hosts, size_t n, int64_t timeout_ms,
                    char **texts_out, struct hpcboot_error *err);

@@ -20,6 +20,9 @@
 
 #include "hostfile/hostname.h"
 
+/* An end that is longer ago is no reason for what is missed now. */
+#define BACK_S 600
+
 static int load(const char *json, size_t len, json_t **out,
                 struct hpcboot_error *err)
 {
@@ -256,6 +259,24 @@ static int comes_again(const json_t *spec, const json_t *container,
            (hb_streq(policy, "OnFailure") && exit_code != 0);
 }
 
+/* One that has ended may be there again before anybody asks why. */
+static void read_those_back(const json_t *status, struct hb_k8s_facts *f)
+{
+    const json_t *list = json_object_get(status, "containerStatuses"), *one;
+    size_t i;
+
+    json_array_foreach(list, i, one) {
+        const json_t *last = json_object_get(
+            json_object_get(one, "lastState"), "terminated");
+
+        if (runs(one) && !f->is_back &&
+            hb_k8s_age_s(text_at(last, "finishedAt")) < BACK_S) {
+            take_container(one, f);
+            f->is_back = 1;
+        }
+    }
+}
+
 /* The container that is worst off; an init container only counts while it is
  * in trouble, as its good end is no news. */
 static void read_containers(const json_t *status, const json_t *spec,
@@ -276,6 +297,9 @@ static void read_containers(const json_t *status, const json_t *spec,
                 take_container(one, f);
             }
         }
+    }
+    if (f->container == NULL) {
+        read_those_back(status, f);
     }
     if (f->container != NULL) {
         const json_t *container = container_of(spec, f->container);

@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
 
 const char *hb_k8s_mark_key(enum hb_k8s_mark mark)
 {
@@ -25,6 +28,16 @@ const char *hb_k8s_mark_key(enum hb_k8s_mark mark)
     };
 
     return keys[mark];
+}
+
+int64_t hb_k8s_age_s(const char *time)
+{
+    struct tm tm = {0};
+
+    if (time == NULL || strptime(time, "%Y-%m-%dT%H:%M:%SZ", &tm) == NULL) {
+        return INT64_MAX;
+    }
+    return hb_wall_ns() / 1000000000 - (int64_t)timegm(&tm);
 }
 
 void hb_k8s_pod_destroy(struct hb_k8s_pod *pod)

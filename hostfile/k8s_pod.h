@@ -51,9 +51,14 @@ struct hb_k8s_facts {
     int64_t exit_code, signal, restarts;
     int ended; /* it does not run now */
     int again; /* it has ended, and is started again by the kubelet */
+    int is_back; /* it has ended shortly before, and runs again */
     int runs;  /* one of the pod's main containers does */
     const char *memory_limit;
 };
+/* Seconds since a time as the API writes them; a large number where it is not
+ * understood. */
+int64_t hb_k8s_age_s(const char *time);
+
 /* Sets state and why. */
 void hb_k8s_judge(const struct hb_k8s_facts *facts, struct hb_k8s_pod *pod);
 

@@ -124,22 +124,31 @@ static void put_ending(const struct hb_k8s_facts *f, struct hb_str *text)
     }
 }
 
+static int is_memory(const struct hb_k8s_facts *f)
+{
+    return hb_streq(f->ended_reason, "OOMKilled");
+}
+
+static void put_memory(const struct hb_k8s_facts *f, struct hb_str *text)
+{
+    hb_str_putf(text, "OOMKilled: container %s went over its memory limit",
+                f->container);
+    if (f->memory_limit != NULL) {
+        hb_str_putf(text, " of %s", f->memory_limit);
+    }
+    if (f->restarts > 0) {
+        hb_str_putf(text, " (%lld restarts)", (long long)f->restarts);
+    }
+}
+
 static int judge_memory(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
 {
     struct hb_str text = HB_STR_INIT;
 
-    if (!hb_streq(f->ended_reason, "OOMKilled") ||
-        (!f->ended && f->waiting_reason == NULL)) {
+    if (!is_memory(f) || (!f->ended && f->waiting_reason == NULL)) {
         return 0;
     }
-    hb_str_putf(&text, "OOMKilled: container %s went over its memory limit",
-                f->container);
-    if (f->memory_limit != NULL) {
-        hb_str_putf(&text, " of %s", f->memory_limit);
-    }
-    if (f->restarts > 0) {
-        hb_str_putf(&text, " (%lld restarts)", (long long)f->restarts);
-    }
+    put_memory(f, &text);
     pod->state = HB_K8S_OOM;
     pod->why = hb_str_steal(&text);
     return 1;
@@ -258,10 +267,17 @@ static void judge_running(const struct hb_k8s_facts *f,
     struct hb_str text = HB_STR_INIT;
 
     pod->state = f->ready ? HB_K8S_READY : HB_K8S_NOT_READY;
-    if (f->ready) {
+    if (f->ready && !f->is_back) {
         return;
     }
-    if (f->ended) {
+    if (f->is_back && is_memory(f)) {
+        put_memory(f, &text);
+        hb_str_put(&text, ", and runs again");
+    } else if (f->is_back) {
+        hb_str_putf(&text, "container %s had ended, and runs again: ",
+                    f->container);
+        put_ending(f, &text);
+    } else if (f->ended) {
         hb_str_putf(&text, "runs, but its container %s has ended: ",
                     f->container);
         put_ending(f, &text);

@@ -21,9 +21,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "hostfile/indexed.h"
+#include "hostfile/k8s_pod.h"
 #include "hostfile/source.h"
 #include "lib/base/clock.h"
 
@@ -65,19 +65,6 @@ static void on_change(void *arg, const struct hb_k8s_pod *before,
     if (before == NULL && now != NULL) {
         s->new_ms = s->changed_ms;
     }
-}
-
-/* Seconds since a time as the API writes them; a large number where it is not
- * understood. */
-static int64_t age_s(const char *created)
-{
-    struct tm tm = {0};
-
-    if (created == NULL ||
-        strptime(created, "%Y-%m-%dT%H:%M:%SZ", &tm) == NULL) {
-        return INT64_MAX;
-    }
-    return hb_wall_ns() / 1000000000 - (int64_t)timegm(&tm);
 }
 
 /* The request needs no more of them, and none of them moves. */
@@ -123,7 +110,7 @@ static int is_settled(const struct hb_k8s_search *s,
         return 1;
     }
     for (size_t i = 0; i < m->n; i++) {
-        if (age_s(m->v[i]->created) < SETTLED_AGE_S) {
+        if (hb_k8s_age_s(m->v[i]->created) < SETTLED_AGE_S) {
             return 0;
         }
     }

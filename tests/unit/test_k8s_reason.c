@@ -5,6 +5,8 @@
 
 #include "config.h"
 
+#include <time.h>
+
 #include "tests/unit/kubeapi.h"
 #include "tests/unit/kubepods.h"
 
@@ -151,6 +153,36 @@ static void a_container_that_is_started_again_is_told_as_that(void **state)
                      "has ended, and is started again: exit status 1");
 }
 
+static void a_container_that_is_back_tells_why_it_had_ended(void **state)
+{
+    static const struct {
+        time_t ago_s;
+        const char *reason, *words;
+    } cases[] = {
+        {3, "OOMKilled", "OOMKilled: container main went over its memory "
+                         "limit of 100Mi (1 restarts), and runs again"},
+        {3, "Error", "container main had ended, and runs again: exit status "
+                     "137 (killed by SIGKILL)"},
+        {86400, "OOMKilled", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        time_t then = time(NULL) - cases[i].ago_s;
+        struct tm tm;
+        char at[32], *status;
+
+        strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&then, &tm));
+        status = hb_xasprintf(RUNS("10.0.0.1") ",\"containerStatuses\":[{"
+                              "\"name\":\"main\",\"restartCount\":1,"
+                              "\"state\":{" RUNNING "},\"lastState\":{"
+                              "\"terminated\":{\"exitCode\":137,\"reason\":"
+                              "\"%s\",\"finishedAt\":\"%s\"}}}]",
+                              cases[i].reason, at);
+        assert_reason(status, cases[i].words);
+        free(status);
+    }
+}
+
 static void texts_of_the_cluster_cannot_steer_a_terminal(void **state)
 {
     assert_reason(WAITING("ErrImagePull", "a\\u001b[2Jb\\nc") "}]",
@@ -183,6 +215,7 @@ int main(void)
         T(pods_that_were_taken_away_say_by_whom),
         T(a_pod_that_runs_beside_a_container_that_has_ended_tells_it),
         T(a_container_that_is_started_again_is_told_as_that),
+        T(a_container_that_is_back_tells_why_it_had_ended),
         T(texts_of_the_cluster_cannot_steer_a_terminal),
         T(a_pod_that_is_not_there_is_told),
     };

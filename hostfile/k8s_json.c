@@ -146,6 +146,15 @@ static void read_addresses(const json_t *status, struct hb_k8s_pod *out)
     }
 }
 
+/* Who is about to delete a pod may say why before: Volcano's scheduler in
+ * Ready, until the kubelet sets that anew, and Kueue in a condition of its
+ * own. */
+static int says_why_it_leaves(const char *type, int yes, const char *reason)
+{
+    return (strcmp(type, "Ready") == 0 && !yes && hb_streq(reason, "Evict")) ||
+           (strcmp(type, "TerminationTarget") == 0 && yes);
+}
+
 static void read_conditions(const json_t *status, struct hb_k8s_facts *f)
 {
     const json_t *list = json_object_get(status, "conditions"), *one;
@@ -159,7 +168,10 @@ static void read_conditions(const json_t *status, struct hb_k8s_facts *f)
         if (type == NULL) {
             continue;
         }
-        if (strcmp(type, "Ready") == 0) {
+        if (f->leaving && says_why_it_leaves(type, yes, reason)) {
+            f->disruption_reason = reason != NULL ? reason : type;
+            f->disruption_message = message;
+        } else if (strcmp(type, "Ready") == 0) {
             f->ready = yes;
         } else if (strcmp(type, "PodScheduled") == 0 && !yes) {
             f->scheduled_reason = reason != NULL ? reason : "Unschedulable";

@@ -57,6 +57,8 @@ static int judge_taken(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
             {"EvictionByEvictionAPI", "evicted through the API (a drain)"},
             {"DeletionByPodGC", "removed, as its node is gone"},
             {"TerminationByKubelet", "evicted by its node"},
+            {"Evict", "evicted by Volcano"},
+            {"StoppedByKueue", "stopped by Kueue"},
         };
         const char *words = "disrupted";
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

@@ -101,6 +101,9 @@ static void pods_that_were_taken_away_say_by_whom(void **state)
                   "PreemptionByScheduler", "preempted by a"),
                   "preempted for a pod of higher priority "
                   "(PreemptionByScheduler): preempted by a");
+    assert_reason("\"phase\":\"Running\"," CONDITION("Ready", "False",
+                  "Evict", "because of preempt"),
+                  "runs, but its probes do not say that it is ready");
     assert_reason("\"phase\":\"Succeeded\"", "its command has ended "
                   "with status 0; a worker's command must keep running");
     assert_reason("\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":"
@@ -119,6 +122,24 @@ static void a_pod_that_runs_beside_a_container_that_has_ended_tells_it(
     assert_reason(BESIDE("", "True", "0", RUNNING), NULL);
     assert_reason(BESIDE("", "False", "0", "\"terminated\":{\"exitCode\":1}"),
                   "failed: container main: exit status 1");
+}
+
+#define LEAVES "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""
+
+static void pods_that_a_scheduler_deletes_say_by_whom(void **state)
+{
+    assert_reason_of(LEAVES, "", "\"phase\":\"Running\"," CONDITION("Ready",
+                     "False", "Evict", "Pod is evicted, because of preempt"),
+                     "evicted by Volcano (Evict): Pod is evicted, because of "
+                     "preempt");
+    assert_reason_of(LEAVES, "", "\"phase\":\"Running\"," CONDITION(
+                     "TerminationTarget", "True", "StoppedByKueue",
+                     "Preempted to accommodate a workload"),
+                     "stopped by Kueue (StoppedByKueue): Preempted to "
+                     "accommodate a workload");
+    assert_reason_of(LEAVES, "", "\"phase\":\"Running\"," CONDITION("Ready",
+                     "False", "ContainersNotReady", "y"),
+                     "deleted on purpose: it is ending");
 }
 
 /* Between its end and its next start, of a phase. */
@@ -214,6 +235,7 @@ int main(void)
         T(a_pods_own_reason_is_told),
         T(pods_that_were_taken_away_say_by_whom),
         T(a_pod_that_runs_beside_a_container_that_has_ended_tells_it),
+        T(pods_that_a_scheduler_deletes_say_by_whom),
         T(a_container_that_is_started_again_is_told_as_that),
         T(a_container_that_is_back_tells_why_it_had_ended),
         T(texts_of_the_cluster_cannot_steer_a_terminal),

@@ -17,7 +17,9 @@
  * a version that is too old (410) begins a new list. A token that is refused
  * (401) is read from its file once more, since it may just have been renewed.
  * Who could list is not believed to have lost the right at once: a server that
- * has just started does not know its Roles yet.
+ * has just started does not know its Roles yet. Nor is a server that was
+ * trusted given up at once: where the cluster's authority is renewed its file
+ * comes to the pod a minute later.
  * Anything else is final, and told in words that name what would help. */
 
 #include "config.h"
@@ -378,10 +380,16 @@ static void refuse(struct hb_k8s *k, const struct hb_http_result *result)
     give_up(k);
 }
 
+/* It was not refused before. */
+static int may_be_late(struct hb_k8s *k)
+{
+    return k->complete && k->refusals++ < REFUSALS_MAX;
+}
+
 static int is_passing(struct hb_k8s *k, int status)
 {
     if (k->complete && (status == 401 || status == 403)) {
-        return k->refusals++ < REFUSALS_MAX;
+        return may_be_late(k);
     }
     return status == 429 || status == 500 || status == 502 || status == 503 ||
            status == 504;
@@ -449,6 +457,11 @@ static void on_done(void *arg, const struct hb_http_result *result)
         try_later(k, 0);
         break;
     case HB_HTTP_UNTRUSTED:
+        if (may_be_late(k)) {
+            snprintf(k->trouble, sizeof(k->trouble), "%s", result->text);
+            try_later(k, 0);
+            break;
+        }
         hb_fail(&k->error, HPCBOOT_ERR_AUTH,
                 "%s is not trusted as the Kubernetes API (%s): its "
                 "certificate is not one that %s vouches for", k->login.server,

@@ -7,9 +7,10 @@
  * needed.
  *
  * The server must prove itself by the cluster's own authority, and no other
- * is believed. The token is read from its file for each request: the kubelet
- * renews it. No proxy is used whatever the environment says, since the API of
- * one's own cluster is not behind one, and the token would pass through it. */
+ * is believed. Its file is read for each connection and the token's for each
+ * request: the kubelet renews both. No proxy is used whatever the environment
+ * says, since the API of one's own cluster is not behind one, and the token
+ * would pass through it. */
 
 #include "config.h"
 
@@ -110,11 +111,22 @@ static size_t on_data(char *data, size_t size, size_t n, void *arg)
     return size * n;
 }
 
+/* libcurl would go by what the file held for a day. */
+static void read_authority_anew(CURL *e)
+{
+#if LIBCURL_VERSION_NUM >= 0x075700
+    (void)curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+#else
+    (void)e; /* that reads it each time */
+#endif
+}
+
 /* What every request has; libcurl keeps it from one to the next. */
 static int set_up_easy(struct hb_http *h)
 {
     CURL *e = h->easy;
 
+    read_authority_anew(e);
     return curl_easy_setopt(e, CURLOPT_CAINFO, h->login->ca) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_CAPATH, NULL) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&

@@ -3,9 +3,9 @@
 # Copyright (c) 2026 the hpcboot authors
 """The part of a Kubernetes API server that lists pods, over TLS, on loopback.
 
-kubeapi.py DIR: makes an authority and a certificate in DIR (ca.crt, and
-other.crt of an authority that signed nothing), prints the port, and answers
-until its standard input ends. What it answers is in DIR/plan.json, read again
+kubeapi.py DIR: makes two authorities in DIR (ca.crt, whose certificate it
+shows, and other.crt), prints the port, and answers until its standard input
+ends. What it answers is in DIR/plan.json, read again
 when that file is another one:
 
   pods      list of pods; or
@@ -18,7 +18,10 @@ when that file is another one:
             "status" (code, message, retry), "cut" (half of it, and the
             connection ends), "short" (half of it, as if that were all),
             "body" (text), "repeat" (first, text, count), "renew" (401, and the
-            token in FILE becomes "good"), "silence" (nothing, for 30 s)
+            token in FILE becomes "good"), "rotate" (the connection ends; from
+            now on other.crt vouches, which is copied over FILE: now, or with
+            "late" once somebody has not believed it), "silence" (nothing, for
+            30 s)
 
 DIR/log has a line per request."""
 import base64
@@ -26,6 +29,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -53,9 +57,10 @@ def make_certificates():
     with open(f"{DIR}/san", "w", encoding="utf-8") as f:
         f.write("subjectAltName=IP:127.0.0.1,IP:::1,"
                 "DNS:kubernetes.default.svc\n")
-    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey",
-            "ca.key", "-CAcreateserial", "-days", "30", "-extfile", "san",
-            "-out", "server.crt")
+    for name in ("ca", "other"):
+        openssl("x509", "-req", "-in", "server.csr", "-CA", f"{name}.crt",
+                "-CAkey", f"{name}.key", "-CAcreateserial", "-days", "30",
+                "-extfile", "san", "-out", f"server-{name}.crt")
 
 
 def made_pod(i, size):
@@ -135,6 +140,20 @@ class Plan:
                     fault["times"] -= 1
                     return fault
             return None
+
+    @classmethod
+    def rotate(cls, fault):
+        cls.plan["authority"] = "other"
+        if fault.get("late"):
+            cls.plan["late"] = fault["file"]
+        else:
+            shutil.copyfile(f"{DIR}/other.crt", fault["file"])
+
+    @classmethod
+    def distrusted(cls):
+        late = cls.plan.pop("late", None)
+        if late:
+            shutil.copyfile(f"{DIR}/other.crt", late)
 
     @classmethod
     def watch(cls):
@@ -221,6 +240,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with open(fault["file"], "w", encoding="utf-8") as f:
                 f.write("good\n")
             self.status(401, "Unauthorized")
+        elif what == "rotate":
+            Plan.rotate(fault)
+            self.close_connection = True
         elif what == "silence":
             time.sleep(30)
             self.close_connection = True
@@ -272,14 +294,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
-    context = None
+    contexts = {}
 
     def finish_request(self, request, client_address):
         request.settimeout(60)
         try:
-            tls = self.context.wrap_socket(request, server_side=True)
+            authority = Plan.now().get("authority", "ca")
+            tls = self.contexts[authority].wrap_socket(request,
+                                                       server_side=True)
             self.RequestHandlerClass(tls, client_address, self)
             tls.close()
+        except ssl.SSLError:
+            Plan.distrusted()
         except OSError:
             pass  # a client that goes away, or does not trust us
 
@@ -290,9 +316,11 @@ class Server6(Server):
 
 def main():
     make_certificates()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{DIR}/server.crt", f"{DIR}/server.key")
-    Server.context = context
+    for name in ("ca", "other"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f"{DIR}/server-{name}.crt",
+                                f"{DIR}/server.key")
+        Server.contexts[name] = context
     server = Server(("127.0.0.1", 0), Handler)
     port = server.server_address[1]
     threading.Thread(target=server.serve_forever, daemon=True).start()

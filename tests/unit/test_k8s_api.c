@@ -466,6 +466,30 @@ static void a_server_that_starts_again_may_refuse_what_it_granted(void **state)
     assert_requests("limit=", 1);
 }
 
+/* Where the pod's account has the new one before, or only later. */
+static void assert_rotated(const char *late)
+{
+    char *text = hb_xasprintf(
+        "{\"pods\":[" POD("a", "1") "],\"faults\":[{\"path\":\"watch=\","
+        "\"do\":\"rotate\",\"file\":\"%s/" ACCOUNT "ca.crt\",\"late\":%s}],"
+        "\"watches\":[[" EVENT("ADDED", POD("c", "2")) ",\"hold\"]]}",
+        pod_root, late);
+
+    plan(text);
+    assert_changes("+c ");
+    free(text);
+}
+
+static void an_authority_that_is_renewed_is_believed(void **state)
+{
+    assert_rotated("false");
+}
+
+static void an_authority_that_is_renewed_later_is_waited_for(void **state)
+{
+    assert_rotated("true");
+}
+
 static void a_number_is_read_out_of_an_object(void **state)
 {
     uint64_t n = 0;
@@ -564,6 +588,8 @@ int main(void)
         T(a_version_that_is_too_old_lists_again),
         T(a_watch_that_is_refused_as_too_old_lists_again),
         T(a_server_that_starts_again_may_refuse_what_it_granted),
+        T(an_authority_that_is_renewed_is_believed),
+        T(an_authority_that_is_renewed_later_is_waited_for),
         T(a_number_is_read_out_of_an_object),
         T(a_group_says_why_it_keeps_pods_back),
         T(a_proxy_of_the_environment_is_not_used),

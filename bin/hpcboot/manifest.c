@@ -25,6 +25,7 @@
 struct wanted {
     const char *kind, *name, *namespace, *image, *hosts, *slots, *cpus;
     const char *memory, *gpus, *rdma, *shm, *queue, *user, *output;
+    int restricted;
 };
 #define AT(f) offsetof(struct wanted, f)
 
@@ -44,6 +45,8 @@ static const struct hb_arg args[] = {
      NULL},
     {"queue", "NAME", "queue of Volcano, or of Kueue", AT(queue), NULL},
     {"run-as", "UID", "run all as this user, not as root", AT(user), NULL},
+    {"restricted", NULL, "for a namespace that restricts pods (Pod Security)",
+     AT(restricted), NULL},
     {"output o", "FILE", "write to FILE, in one step", AT(output), NULL},
     {NULL, NULL, NULL, 0, NULL},
 };
@@ -193,6 +196,10 @@ static int check(const struct wanted *w, struct hb_manifest *m,
                        : "the program is missing: -- PROGRAM, as hbrun takes "
                        "it");
     }
+    if (w->restricted && w->user == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--restricted: nothing may run "
+                       "as root then: add --run-as UID");
+    }
     if (number("hosts", w->hosts, 1, HOSTS_MAX, &m->hosts, err) < 0 ||
         number("slots", w->slots, 1, SLOTS_MAX, &m->slots, err) < 0 ||
         number("gpus", w->gpus, 1, SLOTS_MAX, &gpus, err) < 0 ||
@@ -216,7 +223,8 @@ static int make(const struct wanted *w, const struct hb_strv *words,
         .name = w->name != NULL ? w->name : "hpcboot",
         .namespace = w->namespace, .image = w->image, .queue = w->queue,
         .hosts = 2, .slots = 1, .memory = w->memory, .gpus = w->gpus,
-        .rdma = w->rdma, .shm = w->shm, .user = w->user, .words = words};
+        .rdma = w->rdma, .shm = w->shm, .user = w->user,
+        .restricted = w->restricted, .words = words};
     const struct hb_manifest_kind *kind = find_kind(w->kind, err);
     struct hb_str out = HB_STR_INIT;
     char cpus[16];

@@ -13,6 +13,7 @@ struct hb_manifest {
     int hosts, slots;         /* workers, and ranks on each */
     const char *cpus, *memory, *gpus, *rdma, *shm; /* of a worker */
     const char *user;         /* runs as that uid, not as root */
+    int restricted;           /* what such a Pod Security Standard asks for */
     const struct hb_strv *words; /* hbrun's, from its options on */
 };
 

@@ -121,12 +121,13 @@ static void put_resources(const struct hb_manifest *m, struct hb_str *out,
     }
 }
 
-/* What a container that runs ranks has. */
+/* What a container that runs ranks has. No standard that restricts pods lets
+ * them add the capability. */
 static void put_ranks_container(const struct hb_manifest *m,
                                 struct hb_str *out, int at)
 {
     put_resources(m, out, at);
-    if (m->rdma != NULL) {
+    if (m->rdma != NULL && !m->restricted) {
         line(out, at, "securityContext:");
         line(out, at + 2, "capabilities: {add: [\"IPC_LOCK\"]}");
     }
@@ -137,6 +138,18 @@ static void put_user(const struct hb_manifest *m, struct hb_str *out, int at)
     if (m->user != NULL) {
         line(out, at, "securityContext: {runAsUser: %s, runAsNonRoot: true, "
              "fsGroup: %s}", m->user, m->user);
+    }
+}
+
+/* Of every container. */
+static void put_restrictions(const struct hb_manifest *m, struct hb_str *out,
+                             int at)
+{
+    if (m->restricted) {
+        line(out, at, "securityContext:");
+        line(out, at + 2, "allowPrivilegeEscalation: false");
+        line(out, at + 2, "capabilities: {drop: [\"ALL\"]}");
+        line(out, at + 2, "seccompProfile: {type: RuntimeDefault}");
     }
 }
 
@@ -157,6 +170,7 @@ static void put_pod(const struct hb_manifest *m, struct hb_str *out, int at,
     line(out, at + 2, "containers:");
     line(out, at + 2, "- name: %s", name);
     text(out, at + 4, "image", m->image);
+    put_restrictions(m, out, at + 4);
 }
 
 static void put_launcher(const struct hb_manifest *m, struct hb_str *out,

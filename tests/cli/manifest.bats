@@ -107,6 +107,23 @@ assert list(map(expand, words))[-5:] == sys.argv[1:], words' \
     says 'kueue.x-k8s.io/queue-name: "q"'
 }
 
+@test "a namespace of the restricted standard takes every container" {
+    local kind wanted containers
+    for kind in volcano mpijob trainjob jobset; do
+        makes $kind --image i --run-as 1000 --restricted --rdma rdma/hca -- ./a
+        ended_with 0
+        containers=$(grep -c '^ *image: ' <<< "$output")
+        for wanted in 'allowPrivilegeEscalation: false' \
+            'capabilities: {drop: ["ALL"]}' \
+            'seccompProfile: {type: RuntimeDefault}'; do
+            [ "$(grep -cF "$wanted" <<< "$output")" -eq "$containers" ]
+        done
+        says_not 'IPC_LOCK'
+    done
+    refuses '--restricted: nothing may run as root then: add --run-as UID' \
+        mpijob --image i --restricted -- ./a
+}
+
 @test "the file is there whole, or not at all" {
     makes mpijob --image i -o job.yaml -- ./app
     ended_with 0

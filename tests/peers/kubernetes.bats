@@ -190,7 +190,7 @@ ran" ]
             > plain.yaml
         "$HB_BUILDDIR/hpcboot" manifest $kind --name solver --image lab/app:1 \
             --hosts 16 --slots 8 --cpus 9500m --memory 64Gi --gpus 8 \
-            --rdma rdma/hca --shm 8Gi --queue night --run-as 1000 -n hpc -- \
+            --rdma rdma/hca --shm 8Gi --queue night --run-as 1000 --restricted -n hpc -- \
             --on-failure restart-job ./app 'two words' $'"\t\\' > full.yaml
         run admin takes plain.yaml
         ended_with 0

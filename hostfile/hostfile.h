@@ -80,6 +80,7 @@ struct hb_gang_request {
     uint32_t min_hosts; /* so many will do when that is over; 0: all */
     const char *before; /* the source that named the hosts of the job's former
                          * life: what it names is needed; or NULL */
+    uint32_t needed_hosts; /* fewer are of no use, and awaited; 0: not known */
     int awaits_first; /* also for the first pod; 0: that none is there is told
                        * at once */
     uint32_t enough_hosts; /* with so many nobody waits for the others, but

@@ -79,10 +79,12 @@ static int is_enough(const struct hb_k8s_search *s,
 static uint32_t least(const struct hb_k8s_search *s,
                       const struct hb_k8s_members *m)
 {
-    uint32_t first = s->req->awaits_first != 0;
+    const struct hb_gang_request *req = s->req;
+    uint32_t first = req->awaits_first != 0;
+    uint32_t n = req->min_hosts > req->needed_hosts ? req->min_hosts
+                                                    : req->needed_hosts;
 
-    return (m->n > 0 || first) && s->req->min_hosts > 0 ? s->req->min_hosts
-                                                        : first;
+    return (m->n > 0 || first) && n > 0 ? n : first;
 }
 
 /* A cluster's own number counts those that have prepared something; the user's

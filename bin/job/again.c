@@ -206,6 +206,25 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+/* So many hosts it takes at least, if each had as much room as the largest. A
+ * job that takes what there is needs none. */
+static uint32_t hosts_needed(const struct job *j)
+{
+    uint64_t most = 0;
+
+    if (j->map == NULL || j->opt->apps[0].np_min > 0) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+        uint64_t room = j->policy.by == HB_MAP_PPR_NODE ? job_ranks_of(h)
+                                                        : job_limit_of(h);
+
+        most = room > most ? room : most;
+    }
+    return most > 0 ? (uint32_t)((j->map->n_ranks + most - 1) / most) : 0;
+}
+
 /* What the next life should know of this one. */
 static void remember(struct job *j)
 {
@@ -227,6 +246,9 @@ static void remember(struct job *j)
     if (j->gang.source != NULL) {
         free(l->source);
         l->source = hb_xstrdup(j->gang.source);
+    }
+    if (j->map != NULL) {
+        l->needed_hosts = hosts_needed(j);
     }
     if (l->np == NULL && j->map != NULL) {
         l->np = hb_xcalloc(j->map->n_apps, sizeof *l->np);

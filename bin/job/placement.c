@@ -121,11 +121,18 @@ uint32_t job_ranks_of(const struct job_host *h)
     return m.slots > 0 ? hb_slots_share(&h->job->policy, &m) : 0;
 }
 
-int job_may_have(const struct job_host *h, uint32_t n_ranks)
+uint32_t job_limit_of(const struct job_host *h)
 {
     const struct hb_map_host m = map_host(h);
 
-    return m.slots == 0 || hb_slots_limit(&h->job->policy, &m) >= n_ranks;
+    return m.slots > 0 ? hb_slots_limit(&h->job->policy, &m) : 0;
+}
+
+int job_may_have(const struct job_host *h, uint32_t n_ranks)
+{
+    uint32_t most = job_limit_of(h);
+
+    return most == 0 || most >= n_ranks;
 }
 
 const char *job_host_of_rank(const struct job *j, uint32_t rank)

@@ -247,6 +247,29 @@ END
     says 'has named the hosts before, and cannot now: .*pods is forbidden'
 }
 
+@test "a job that is started again waits for the pod that takes a lost one's place" {
+    local app='"labels": {"app": "x"}' b
+    b="{\"metadata\": {\"name\": \"b\", \"uid\": \"w\", $app}, \"status\": {
+        \"phase\": \"Running\", \"podIP\": \"127.0.0.3\"}}"
+    plan <<END
+{"pods": [{"metadata": {"name": "a", "uid": "u", $app},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}}, $b]}
+END
+    cat > left <<END
+{"pods": [{"metadata": {"name": "a", "uid": "u", $app},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}}],
+ "watches": [[{"type": "ADDED", "object": $b}, "hold"]]}
+END
+    # shellcheck disable=SC2016  # expanded in the rank
+    run in_pod "$hbrun" --launch-with fork --pod-selector app=x -N 1 \
+        --on-failure restart-job --restart-delay 10ms sh -c \
+        '[ "$HPCBOOT_RESTART" = 0 ] || { echo again of $HPCBOOT_SIZE; exit 0; }
+         [ "$HPCBOOT_RANK" = 0 ] || exec sleep 100
+         mv left api/plan.json; exit 5'
+    ended_with 0
+    [ "$(grep -c '^again of 2$' <<< "$output")" -eq 2 ]
+}
+
 @test "an account without rights is told which Role it needs" {
     plan <<'END'
 {"faults": [{"path": "pods", "times": 9, "do": "status", "code": 403,

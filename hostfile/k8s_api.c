@@ -16,10 +16,9 @@
  * says: 429, 5xx, a connection that cannot be made or is cut. A page token or
  * a version that is too old (410) begins a new list. A token that is refused
  * (401) is read from its file once more, since it may just have been renewed.
- * Who could list is not believed to have lost the right at once: a server that
- * has just started does not know its Roles yet. Nor is a server that was
- * trusted given up at once: where the cluster's authority is renewed its file
- * comes to the pod a minute later.
+ * Who could list has not lost the right at once, nor the server its name: one
+ * that has just started knows no Roles yet, and the file of a cluster's new
+ * authority comes to the pod a minute later.
  * Anything else is final, and told in words that name what would help. */
 
 #include "config.h"
@@ -380,16 +379,10 @@ static void refuse(struct hb_k8s *k, const struct hb_http_result *result)
     give_up(k);
 }
 
-/* It was not refused before. */
-static int may_be_late(struct hb_k8s *k)
-{
-    return k->complete && k->refusals++ < REFUSALS_MAX;
-}
-
 static int is_passing(struct hb_k8s *k, int status)
 {
-    if (k->complete && (status == 401 || status == 403)) {
-        return may_be_late(k);
+    if (k->complete && (status == 0 || status == 401 || status == 403)) {
+        return k->refusals++ < REFUSALS_MAX;
     }
     return status == 429 || status == 500 || status == 502 || status == 503 ||
            status == 504;
@@ -438,8 +431,9 @@ static void on_status(struct hb_k8s *k, const struct hb_http_result *result)
 static void on_done(void *arg, const struct hb_http_result *result)
 {
     struct hb_k8s *k = arg;
+    int is_late = result->outcome == HB_HTTP_UNTRUSTED && is_passing(k, 0);
 
-    switch (result->outcome) {
+    switch (is_late ? HB_HTTP_CUT : result->outcome) {
     case HB_HTTP_ANSWERED:
         on_status(k, result);
         break;
@@ -457,11 +451,6 @@ static void on_done(void *arg, const struct hb_http_result *result)
         try_later(k, 0);
         break;
     case HB_HTTP_UNTRUSTED:
-        if (may_be_late(k)) {
-            snprintf(k->trouble, sizeof(k->trouble), "%s", result->text);
-            try_later(k, 0);
-            break;
-        }
         hb_fail(&k->error, HPCBOOT_ERR_AUTH,
                 "%s is not trusted as the Kubernetes API (%s): its "
                 "certificate is not one that %s vouches for", k->login.server,
@@ -538,11 +527,6 @@ static int start(struct hb_k8s *k, const struct hb_k8s_login *login,
     return HPCBOOT_OK;
 }
 
-static char *copy(const char *text)
-{
-    return text != NULL ? hb_xstrdup(text) : NULL;
-}
-
 static int k8s_open(const struct hb_k8s_login *login,
                     const struct hb_k8s_query *query, struct hb_k8s **out,
                     struct hpcboot_error *err)
@@ -550,8 +534,8 @@ static int k8s_open(const struct hb_k8s_login *login,
     struct hb_k8s *k = hb_xcalloc(1, sizeof(*k));
 
     k->query = *query;
-    k->labels = copy(query->labels);
-    k->fields = copy(query->fields);
+    k->labels = query->labels != NULL ? hb_xstrdup(query->labels) : NULL;
+    k->fields = query->fields != NULL ? hb_xstrdup(query->fields) : NULL;
     return start(k, login, out, err);
 }
 
@@ -562,8 +546,8 @@ static int k8s_open_path(const struct hb_k8s_login *login,
     struct hb_k8s *k = hb_xcalloc(1, sizeof(*k));
 
     k->path = hb_xstrdup(path->path);
-    k->field = copy(path->field);
-    k->rule = copy(path->rule);
+    k->field = path->field != NULL ? hb_xstrdup(path->field) : NULL;
+    k->rule = path->rule != NULL ? hb_xstrdup(path->rule) : NULL;
     k->only_metadata = path->only_metadata;
     return start(k, login, out, err);
 }

@@ -417,8 +417,7 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
 /* placement.c: its slots, and who says so; 0 while unknown. */
 uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
 uint32_t job_ranks_of(const struct job_host *h); /* that it has room for */
-/* How many its slots allow it; 0 while these are unknown. */
-uint32_t job_limit_of(const struct job_host *h);
+uint32_t job_limit_of(const struct job_host *h); /* its slots'; 0: unknown */
 /* No limit of its slots is below that; 1 while these are unknown. */
 int job_may_have(const struct job_host *h, uint32_t n_ranks);
 /* Where a rank is, which may have taken the place of its first host. */

@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* A gang that the Kubernetes API lists, followed by a watch: what is told of
- * it, and that no trouble of the server ends it. */
+ * it, that no trouble of the server ends it, and how long a server is waited
+ * for that is down from the beginning. */
 
 #include "config.h"
 
@@ -175,6 +176,36 @@ static void a_source_that_tells_nothing_by_itself_is_not_followed(void **state)
                      HPCBOOT_ERR_UNSUPPORTED);
 }
 
+static int looks;
+
+static int count_looks(void)
+{
+    looks++;
+    return 0;
+}
+
+/* The clock is looked at, and whether it is to stop, twice a second. */
+static void an_api_that_is_down_is_waited_for_no_longer_than_its_pods(
+    void **state)
+{
+    char *text = pod_env(""), *save = NULL;
+    char *vars[] = {strtok_r(text, " ", &save), strtok_r(NULL, " ", &save),
+                    NULL};
+    const struct hb_gang_request req = {
+        .root = pod_root, .env = vars, .pod_selector = "a=b", .wait_ms = 100,
+        .awaits_first = 1, .stop = count_looks};
+    struct hb_gang gang;
+
+    plan("{\"faults\":[{\"path\":\"pods\",\"times\":999,\"do\":"
+         "\"status\",\"code\":503}]}");
+    assert_int_equal(hb_gang_gather(&req, &gang, &err),
+                     HPCBOOT_ERR_TIMED_OUT);
+    assert_has(err.text, "has not answered in time");
+    assert_true(looks <= 10);
+    hb_gang_destroy(&gang);
+    free(text);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -184,6 +215,7 @@ int main(void)
         T(a_gang_is_followed_through_troubles_of_the_server),
         T(the_gang_of_this_pod_is_followed),
         T(an_api_that_may_not_be_asked_any_more_is_told),
+        T(an_api_that_is_down_is_waited_for_no_longer_than_its_pods),
         T(a_source_that_tells_nothing_by_itself_is_not_followed),
     };
 

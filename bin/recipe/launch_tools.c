@@ -80,6 +80,9 @@ static const struct hb_launch_option deepspeed_options[] = {
     {"elastic-training", 0, WITHOUT, NULL, NULL},
     {"min-elastic-nodes", 1, WITHOUT, NULL, NULL},
     {"max-elastic-nodes", 1, WITHOUT, NULL, NULL},
+    {"log-level", 1, NOTHING, NULL, NULL},
+    {"quiet", 0, NOTHING, NULL, NULL},
+    {"q", 0, NOTHING, NULL, NULL},
     {NULL, 0, NOTHING, NULL, NULL}};
 
 static const struct hb_launch_option horovod_options[] = {

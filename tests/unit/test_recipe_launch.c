@@ -391,6 +391,10 @@ static void what_has_no_effect_is_listed(void **state)
     reads("deepspeed --account a --comment b --venv_script c t.py", &l);
     assert_int_equal(l.ignored.n, 3);
     hb_launch_destroy(&l);
+    reads("deepspeed -q --quiet --log_level error t.py", &l);
+    assert_int_equal(l.ignored.n, 0);
+    assert_string_equal(l.program.v[2], "t.py");
+    hb_launch_destroy(&l);
     reads("deepspeed --include a:0@b:2,3 t.py", &l);
     assert_int_equal(l.ignored.n, 1);
     assert_string_equal(l.host_list, "a:1,b:2");

@@ -227,7 +227,7 @@ static int is_one_of_many(const struct job *j, const struct hb_recipe *r)
     const struct hb_options *o = j->opt;
 
     return hb_recipe_runs_once(r) &&
-           (o->apps[0].np > 1 || o->per_node > 1 || o->map_by != NULL);
+           (o->apps[0].np > 1 || o->per_node > 1 || job_map_counts(o));
 }
 
 static int recognises(const struct job *j, const struct hb_recipe *r)

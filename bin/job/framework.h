@@ -69,4 +69,11 @@ int job_roles_assign(struct job *j, struct hpcboot_error *err);
 /* meeting.c: the node of the rank that the others turn to */
 uint32_t job_meeting_head(const struct job *j);
 
+/* policy.c */
+/* Does --map-by say how many ranks there are, and not only where they go? */
+int job_map_counts(const struct hb_options *o);
+/* So many ranks on each host, which no option says: --map-by, which does not
+ * count them, has its say about where they go. */
+void job_map_per_node(struct hb_options *o, uint32_t n);
+
 #endif

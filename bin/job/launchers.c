@@ -104,10 +104,12 @@ static void take_launch(struct job *j, struct hb_launch *l)
         o->discover_hosts = l->discover_hosts;
         l->host_list = l->hostfile = l->discover_hosts = NULL;
     }
-    if (app->np == 0 && o->per_node == 0 && o->map_by == NULL) {
+    if (app->np == 0 && o->per_node == 0 && !job_map_counts(o)) {
         app->np = l->np;
         app->np_min = l->np_min;
-        o->per_node = l->per_node;
+        if (l->per_node > 0) {
+            job_map_per_node(o, l->per_node);
+        }
     }
     if (o->default_slots == NULL && l->slots != NULL) {
         o->default_slots = hb_xstrdup(hb_streq(l->slots, HB_LAUNCH_DEVICES)
@@ -184,7 +186,7 @@ static int take_deepspeed_env(struct job *j, struct hpcboot_error *err)
 static struct hb_launch_variables variables_of(const struct job *j)
 {
     const struct hb_options *o = j->opt;
-    int ranks = o->apps[0].np > 0 || o->per_node > 0 || o->map_by != NULL;
+    int ranks = o->apps[0].np > 0 || o->per_node > 0 || job_map_counts(o);
     int hosts = o->host_list != NULL || o->hostfile != NULL ||
                 o->discover_hosts != NULL || o->nodes > 0;
     struct hb_launch_variables v = {.nodes = NULL};

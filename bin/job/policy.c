@@ -9,11 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/job/framework.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
 #define SEQ_FILE_MAX (64u << 20)
+
+/* What is wrong with it is told where the policy is read. */
+static enum hb_map_by map_by(const struct hb_options *o)
+{
+    struct hb_map_policy p = {0};
+
+    if (o->map_by == NULL || hb_map_by_parse(o->map_by, &p, NULL) < 0) {
+        return HB_MAP_DEFAULT;
+    }
+    return p.by;
+}
+
+static int is_object(enum hb_map_by by)
+{
+    return by >= HB_MAP_HWTHREAD && by <= HB_MAP_PACKAGE;
+}
+
+int job_map_counts(const struct hb_options *o)
+{
+    enum hb_map_by by = map_by(o);
+
+    return by > HB_MAP_NODE && !is_object(by) && by != HB_MAP_PE_LIST;
+}
+
+/* An object orders the ranks within a host; what is behind it stays. */
+void job_map_per_node(struct hb_options *o, uint32_t n)
+{
+    o->per_node = n;
+    if (is_object(map_by(o))) {
+        const char *rest = strchr(o->map_by, ':');
+        char *word = hb_xstrndup(o->map_by, strcspn(o->map_by, ":"));
+        char *kept = rest != NULL ? hb_xstrdup(rest) : NULL;
+
+        free(o->map_inside);
+        free(o->map_by);
+        o->map_inside = word;
+        o->map_by = kept;
+    }
+}
 
 /* What srun takes as the most for each host, where the tasks are counted and
  * not packed. */

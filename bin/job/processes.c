@@ -50,8 +50,8 @@ void job_processes_read(struct job *j)
         f->usual = hb_recipe_usual(f->recipe, is_here, j, &f->usual_in);
     }
     per_host |= f->usual == HB_RECIPE_PER_HOST;
-    if (per_host && o->map_by == NULL && o->per_node == 0) {
-        o->per_node = 1;
+    if (per_host && o->per_node == 0 && !job_map_counts(o)) {
+        job_map_per_node(o, 1);
     }
     /* One process has all of its host; and GPUs are not shared out here. */
     if ((per_host || f->usual == HB_RECIPE_PER_GPU) && o->bind_to == NULL) {

@@ -128,7 +128,7 @@ int job_roles_read(struct job *j, struct hpcboot_error *err)
     }
     tell_missing(j);
     if (j->opt->n_apps == 1 && j->opt->apps[0].np == 0 &&
-        j->opt->per_node == 0 && j->opt->map_by == NULL) {
+        j->opt->per_node == 0 && !job_map_counts(j->opt)) {
         j->own->apps[0].np = (uint32_t)sum;
     }
     return 0;

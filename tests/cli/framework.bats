@@ -59,6 +59,36 @@ in_gang() {
     ended_with 0
     says "framework: $1 \((the gang|the operator's variables)\)"
 }
+# shellcheck disable=SC2016  # expanded in the rank
+@test "an order of ranks (--map-by node) is no number of them" {
+    local by
+    printf '#!/bin/sh\necho "$* rank $RANK of $WORLD_SIZE"\n' > python3
+    printf '#!%s/python3\n' "$PWD" > torchrun
+    chmod +x python3 torchrun
+    for by in slot node core core:PE=1; do
+        PATH=$PWD:$PATH run hb -H localhost:4 --bind-to none --map-by "$by" \
+            torchrun --nproc-per-node 2 t.py
+        ended_with 0
+        says '^-u t.py rank 1 of 2$'
+        PATH=$PWD:$PATH run hb -H localhost:4 --bind-to none --map-by "$by" \
+            torchrun --nproc-per-node 2 --max-restarts 1 t.py
+        ended_with 0
+        [ "$(grep -c '^-m torch.distributed.run' <<< "$output")" -eq 1 ]
+        run hb -H localhost:4 --bind-to none --map-by "$by" \
+            horovodrun -np 2 sh -c 'echo "rank $HOROVOD_RANK of $HOROVOD_SIZE"'
+        ended_with 0
+        says '^rank 1 of 2$'
+        run hb -H localhost:4 --bind-to none --map-by "$by" \
+            --framework tensorflow --role chief=1,worker=1 \
+            sh -c 'echo "$TF_CONFIG"'
+        ended_with 0
+        says '"task":{"type":"chief","index":0}'
+    done
+    PATH=$PWD:$PATH run hb -H localhost:4 --map-by ppr:3:node \
+        torchrun --nproc-per-node 2 t.py
+    says '^-u t.py rank 2 of 3$'
+}
+
 @test "in an operator's gang its framework is chosen" {
     need_module gangjson jansson
     in_gang torch PYTHONUNBUFFERED=1 MASTER_PORT=23456 MASTER_ADDR=pt-master-0 \

@@ -85,6 +85,37 @@ static int is_said(const struct hb_strv *rules, const char *variable)
     return 0;
 }
 
+/* Do hbrun's own numbers of ranks come to what the command line asks for?
+ * Without a number of hosts there it may be any. */
+static int numbers_agree(const struct hb_options *o, const struct hb_launch *l)
+{
+    uint32_t np = o->apps[0].np, each = l->per_node;
+    int fixed = l->nodes > 0 && l->nodes == l->nodes_least;
+
+    if (l->np > 0) {
+        return np == 0 || np == l->np;
+    }
+    if (each == 0 || (o->per_node > 0 && o->per_node != each)) {
+        return each == 0;
+    }
+    return fixed && np > 0 ? np == each * l->nodes : np % each == 0;
+}
+
+/* As with mpirun, one torchrun on each host may be meant, which starts that
+ * many processes: fewer are started here, and that should not go unseen. */
+static void tell_numbers(const struct hb_options *o, const struct hb_launch *l)
+{
+    const uint32_t n = l->np > 0 ? l->np : l->per_node;
+
+    if (hb_launch_is_per_rank(l) && !numbers_agree(o, l)) {
+        hb_log(HB_WARN, "%s is to start %u process%s%s, which has no effect: "
+               "hbrun starts them itself, and how many ranks there are it is "
+               "told by its own options; --framework none starts %s itself",
+               l->tool, n, n == 1 ? "" : "es",
+               l->np > 0 ? "" : " on each host", l->tool);
+    }
+}
+
 /* What the user told hbrun itself stands. */
 static void take_launch(struct job *j, struct hb_launch *l)
 {
@@ -110,6 +141,8 @@ static void take_launch(struct job *j, struct hb_launch *l)
         if (l->per_node > 0) {
             job_map_per_node(o, l->per_node);
         }
+    } else {
+        tell_numbers(o, l);
     }
     if (o->default_slots == NULL && l->slots != NULL) {
         o->default_slots = hb_xstrdup(hb_streq(l->slots, HB_LAUNCH_DEVICES)

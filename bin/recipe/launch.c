@@ -462,6 +462,12 @@ int hb_launch_read(char *const *argv, const char *python,
     return 1;
 }
 
+int hb_launch_is_per_rank(const struct hb_launch *l)
+{
+    return !hb_streq(l->framework, "torchrun") &&
+           !hb_streq(l->framework, "deepspeed-launcher");
+}
+
 void hb_launch_destroy(struct hb_launch *l)
 {
     hb_strv_destroy(&l->program);

@@ -46,6 +46,8 @@ int hb_launch_read(char *const *argv, const char *python,
                    const char *framework,
                    const struct hb_launch_variables *variables,
                    struct hb_launch *out, struct hpcboot_error *err);
+/* Each process is a rank; otherwise the tool itself runs on each host. */
+int hb_launch_is_per_rank(const struct hb_launch *l);
 void hb_launch_destroy(struct hb_launch *l);
 /* The tool that argv begins with, or NULL; static. */
 const char *hb_launch_tool(char *const *argv);

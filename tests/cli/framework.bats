@@ -89,6 +89,28 @@ in_gang() {
     says '^-u t.py rank 2 of 3$'
 }
 
+# Under mpirun -n 1 the torchrun itself would start three.
+@test "numbers of ranks that go before those of a command line: told" {
+    local why='torchrun is to start 3 processes on each host, which has no'
+    ranks() { run hb --oversubscribe "$@" --no-python true; ended_with 0; }
+    ranks -n 1 torchrun --nproc-per-node 3
+    says "^hbrun: warning: $why effect"
+    ranks -npernode 1 torchrun --nnodes 1 --nproc-per-node 3
+    says "$why"
+    ranks -n 6 torchrun --nnodes 1 --nproc-per-node 3
+    says "$why"
+    ranks -n 3 torchrun --nnodes 1 --nproc-per-node 3
+    says_not 'has no effect'
+    ranks -n 6 torchrun --nproc-per-node 3
+    says_not 'has no effect'
+    ranks -n 2 torchrun
+    says_not 'has no effect'
+    run hb -n 1 horovodrun -np 2 true
+    says '^hbrun: warning: horovodrun is to start 2 processes, which has no'
+    run hb -n 2 horovodrun -np 2 true
+    says_not 'has no effect'
+}
+
 @test "in an operator's gang its framework is chosen" {
     need_module gangjson jansson
     in_gang torch PYTHONUNBUFFERED=1 MASTER_PORT=23456 MASTER_ADDR=pt-master-0 \

@@ -45,6 +45,8 @@ static const struct hb_launch_option torch_options[] = {
     {"virtual-local-rank", 0, WITHOUT, NULL, NULL},
     {"duplicate-stdout-filters", 1, WITHOUT, NULL, NULL},
     {"duplicate-stderr-filters", 1, WITHOUT, NULL, NULL},
+    {"log-line-prefix-template", 1, WITHOUT, NULL, NULL},
+    {"shutdown-timeout", 1, WITHOUT, NULL, NULL},
     {NULL, 0, NOTHING, NULL, NULL}};
 
 static const struct hb_launch_option deepspeed_options[] = {

@@ -385,6 +385,10 @@ static void what_has_no_effect_is_listed(void **state)
     assert_int_equal(l.ignored.n, 1);
     assert_string_equal(l.ignored.v[0], "--tee");
     hb_launch_destroy(&l);
+    reads("torchrun --shutdown_timeout 9 --log-line-prefix-template x t.py",
+          &l);
+    assert_int_equal(l.ignored.n, 2);
+    hb_launch_destroy(&l);
     reads("deepspeed --include a:0,1@b t.py", &l);
     assert_int_equal(l.ignored.n, 0);
     hb_launch_destroy(&l);

@@ -214,6 +214,18 @@ static int take_deepspeed_env(struct job *j, struct hpcboot_error *err)
     return rc;
 }
 
+/* Where processes of several hosts import from, besides their script's place:
+ * DeepSpeed adds where it was started. */
+static void give_python_path(struct job *j)
+{
+    const char *dir = j->opt->apps[0].wdir;
+    const char *path = hb_search_env(j->env, "PYTHONPATH");
+
+    path = path != NULL ? path : "";
+    hb_env_setf(&j->framework->given, "python_path", "%s%s%s",
+                dir != NULL ? dir : j->wdir, *path != '\0' ? ":" : "", path);
+}
+
 /* The operator's policy is one torchrun on each host of its gang: it does not
  * hold for ranks, hosts or a framework that hbrun itself is told. */
 static struct hb_launch_variables variables_of(const struct job *j)
@@ -269,6 +281,7 @@ int job_launchers_read(struct job *j, struct hpcboot_error *err)
         take_launch(j, &l);
     }
     if (rc == 1 && hb_streq(l.tool, "deepspeed")) {
+        give_python_path(j);
         rc = take_deepspeed_env(j, err);
     }
     hb_launch_destroy(&l);

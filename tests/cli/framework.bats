@@ -416,6 +416,26 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     done
 }
 
+@test "DeepSpeed's processes on several hosts import from where it is started" {
+    local hosts=127.0.0.1:1,127.0.0.2:1
+    need python3
+    mkdir sub
+    echo 'import mine' > sub/t.py
+    echo 'import os; print("has:", os.environ.get("PYTHONPATH"))' > mine.py
+    PYTHONPATH=/other run hb --launch-with fork -H $hosts \
+        deepspeed --no_local_rank sub/t.py
+    ended_with 0
+    [ "$(grep -cx "has: $PWD:/other" <<< "$output")" -eq 2 ]
+    run env -u PYTHONPATH "$hbrun" --launch-with fork -H $hosts \
+        deepspeed --no_local_rank sub/t.py
+    says "^has: $PWD\$"
+    run hb --launch-with fork -H $hosts -x PYTHONPATH="$PWD:$PWD" \
+        deepspeed --no_local_rank sub/t.py
+    says "^has: $PWD:$PWD\$"
+    run env -u PYTHONPATH "$hbrun" -n 1 deepspeed --no_local_rank sub/t.py
+    says "No module named 'mine'"
+}
+
 # shellcheck disable=SC2016  # expanded by the rank
 @test "DeepSpeed's own file of variables counts, before what hbrun is told" {
     local tool='deepspeed --no_local_rank --no_python'

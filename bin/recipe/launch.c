@@ -235,22 +235,56 @@ static int take_option(struct reader *r, const struct hb_launch_option *o,
     }
 }
 
+/* -p22: an option of one letter that takes a value, which is there. */
+static const struct hb_launch_option *with_letter(const struct reader *r,
+                                                  const char *word)
+{
+    const struct hb_launch_option *o = hb_launch_find_option(r->tool, word, 1);
+
+    return *word != '\0' && o != NULL && o->n_values == 1 ? o : NULL;
+}
+
+/* The option that a word is for Python's argparse, which takes a long name's
+ * beginning for it, too; *value_out: what the word holds besides, or NULL. */
+static int meant_option(const struct reader *r, const char *spelling,
+                        const struct hb_launch_option **out,
+                        const char **value_out, struct hpcboot_error *err)
+{
+    const char *word = spelling + strspn(spelling, "-");
+    size_t len = strcspn(word, "=");
+    const struct hb_launch_option *other = NULL;
+
+    *value_out = word[len] == '=' ? word + len + 1 : NULL;
+    *out = hb_launch_find_option(r->tool, word, len);
+    if (*out == NULL && word - spelling > 1) {
+        *out = hb_launch_find_beginning(r->tool, word, len, &other);
+    } else if (*out == NULL && (*out = with_letter(r, word)) != NULL) {
+        *value_out = word + 1;
+    }
+    len += (size_t)(word - spelling);
+    if (*out == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no option %.*s "
+                       "that hbrun knows; --framework none starts %s itself",
+                       r->tool->name, (int)len, spelling, r->tool->name);
+    }
+    if (other != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %.*s may be --%s or --%s",
+                       r->tool->name, (int)len, spelling, (*out)->name,
+                       other->name);
+    }
+    return 0;
+}
+
 /* One option and its value; the next word is behind it. */
 static int read_option(struct reader *r, struct hpcboot_error *err)
 {
-    const char *spelling = *r->argv++;
-    const char *word = spelling + strspn(spelling, "-");
-    size_t len = strcspn(word, "=");
-    const struct hb_launch_option *o =
-        hb_launch_find_option(r->tool, word, len);
-    const char *value = word[len] == '=' ? word + len + 1 : NULL;
+    const char *spelling = *r->argv++, *value;
+    const struct hb_launch_option *o;
+    int rc = meant_option(r, spelling, &o, &value, err);
     int more; /* words that it takes */
 
-    if (o == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no option %.*s "
-                       "that hbrun knows; --framework none starts %s itself",
-                       r->tool->name, (int)(word - spelling + (long)len),
-                       spelling, r->tool->name);
+    if (rc < 0) {
+        return rc;
     }
     for (more = value != NULL ? 0 : o->n_values; more > 0; more--) {
         value = *r->argv;

@@ -46,5 +46,10 @@ const struct hb_launch_tool *hb_launch_find_tool(char *const *argv,
 const struct hb_launch_option *
 hb_launch_find_option(const struct hb_launch_tool *t, const char *word,
                       size_t len);
+/* The option whose name alone begins so; *other_out is set where another does,
+ * too. NULL: none. */
+const struct hb_launch_option *
+hb_launch_find_beginning(const struct hb_launch_tool *t, const char *word,
+                         size_t len, const struct hb_launch_option **other_out);
 
 #endif

@@ -74,6 +74,9 @@ static const struct hb_launch_option deepspeed_options[] = {
     {"module", 0, MODULE, NULL, NULL},
     {"no-python", 0, NO_PYTHON, NULL, NULL},
     {"no-local-rank", 0, NO_LOCAL_RANK, NULL, NULL},
+    {"log-level", 1, NOTHING, NULL, NULL},
+    {"quiet", 0, NOTHING, NULL, NULL},
+    {"q", 0, NOTHING, NULL, NULL},
     {"save-pid", 0, WITHOUT, NULL, NULL},
     {"enable-each-rank-log", 1, WITHOUT, NULL, NULL},
     {"autotuning", 1, WITHOUT, NULL, NULL},
@@ -89,6 +92,7 @@ static const struct hb_launch_option deepspeed_options[] = {
 
 static const struct hb_launch_option horovod_options[] = {
     {"np", 1, RANKS, NULL, NULL},
+    {"n", 1, RANKS, NULL, NULL},
     {"num-proc", 1, RANKS, NULL, NULL},
     {"H", 1, HOSTS, NULL, NULL},
     {"hosts", 1, HOSTS, NULL, NULL},
@@ -244,19 +248,44 @@ const char *hb_launch_tool(char *const *argv)
     return t != NULL ? t->name : NULL;
 }
 
+static int begins_with(const struct hb_launch_option *o, const char *word,
+                       size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && (word[i] == '_' ? '-' : word[i]) == o->name[i]) {
+        i++;
+    }
+    return i == len;
+}
+
 const struct hb_launch_option *
 hb_launch_find_option(const struct hb_launch_tool *t, const char *word,
                       size_t len)
 {
     for (const struct hb_launch_option *o = t->options; o->name != NULL; o++) {
-        size_t i = 0;
-
-        while (i < len && (word[i] == '_' ? '-' : word[i]) == o->name[i]) {
-            i++;
-        }
-        if (i == len && o->name[i] == '\0') {
+        if (begins_with(o, word, len) && o->name[len] == '\0') {
             return o;
         }
     }
     return NULL;
+}
+
+const struct hb_launch_option *
+hb_launch_find_beginning(const struct hb_launch_tool *t, const char *word,
+                         size_t len, const struct hb_launch_option **other_out)
+{
+    const struct hb_launch_option *found = NULL;
+
+    for (const struct hb_launch_option *o = t->options; o->name != NULL; o++) {
+        if (len == 0 || !begins_with(o, word, len)) {
+            continue;
+        }
+        if (found != NULL) {
+            *other_out = o;
+            break;
+        }
+        found = o;
+    }
+    return found;
 }

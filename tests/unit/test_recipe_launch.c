@@ -405,6 +405,32 @@ static void what_has_no_effect_is_listed(void **state)
     hb_launch_destroy(&l);
 }
 
+static void options_may_be_written_as_pythons_argparse_takes_them(void **state)
+{
+    struct hb_launch l;
+
+    reads("torchrun --nnode 2 --nproc_per 4 --standal t.py --nnode 3", &l);
+    assert_int_equal(l.nodes, 1);
+    assert_int_equal(l.per_node, 4);
+    hb_launch_destroy(&l);
+    reads("deepspeed --num_gpu=2 -q --log_level error -Hhosts t.py", &l);
+    assert_int_equal(l.per_node, 2);
+    assert_string_equal(l.hostfile, "hosts");
+    hb_launch_destroy(&l);
+    reads("horovodrun -n 4 -p22 -Ha:2,b:2 --verb ./prog", &l);
+    assert_int_equal(l.np, 4);
+    assert_int_equal(l.port, 22);
+    assert_string_equal(l.host_list, "a:2,b:2");
+    hb_launch_destroy(&l);
+    refuses("deepspeed --master=a t.py", "--master may be --master-port or "
+            "--master-addr");
+    refuses("horovodrun -np4 x", "expected a number");
+    refuses("torchrun -no t.py", "there is no option -no");
+    refuses("torchrun -mt.py", "there is no option -mt.py");
+    refuses("torchrun - t.py", "there is no option -");
+    refuses("torchrun --=1 t.py", "there is no option --");
+}
+
 static void mistakes_are_told(void **state)
 {
     refuses("torchrun --nnods 2 t.py", "there is no option --nnods");
@@ -439,6 +465,8 @@ int main(void)
         cmocka_unit_test(horovod_that_is_elastic_grows_from_its_first_number),
         cmocka_unit_test(launch_gives_the_local_rank_as_an_argument),
         cmocka_unit_test(what_has_no_effect_is_listed),
+        cmocka_unit_test(
+            options_may_be_written_as_pythons_argparse_takes_them),
         cmocka_unit_test(mistakes_are_told),
     };
 

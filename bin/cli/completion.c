@@ -55,9 +55,9 @@ void hb_compl_topics(FILE *out)
 /* For bash, '=' in --name=value is a word of its own. */
 const char hb_bash_after_equals[] =
     "    if [ \"$cur\" = = ]; then\n"
-    "        cur=''\n"
+    "        cur='' kind=none\n"
     "    elif [ \"$prev\" = = ] && [ \"$COMP_CWORD\" -ge 2 ]; then\n"
-    "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+    "        prev=${COMP_WORDS[COMP_CWORD-2]} kind=none\n"
     "    fi\n";
 
 const struct hb_optdef *hb_compl_meant(const char *name)

@@ -185,11 +185,11 @@ int hb_options_help_knows(const char *topic);
 /* "bash", "zsh", "fish"; writes nothing for another shell. */
 void hb_options_completion(FILE *out, const char *shell);
 /* What completion scripts of all our programs have in common: for bash, lines
- * that make of --name=value what "--name value" would be (cur and prev); for
- * zsh, a text in an _arguments spec, inside '...', without a ':' '[' ']' or
- * quote as such, and the lines by which a script serves both as a file of
- * fpath and for `source`; for fish, a text inside '...', and the words of an
- * option "--name" or "-n" for `complete`. */
+ * that make of --name=value what "--name value" would be (cur and prev), with
+ * kind=none as no program stands there; for zsh, a text in an _arguments spec,
+ * inside '...', without a ':' '[' ']' or quote as such, and the lines by which
+ * a script serves both as a file of fpath and for `source`; for fish, a text
+ * inside '...', and the words of an option "--name" or "-n" for `complete`. */
 extern const char hb_bash_after_equals[];
 void hb_zsh_text(FILE *out, const char *text);
 void hb_zsh_register(FILE *out, const char *program);

@@ -77,7 +77,7 @@ static void bash_operand(const char *command, const char *(*word)(size_t i))
 static void print_bash(void)
 {
     fputs("# bash completion for hpcboot\n_hpcboot() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} words=\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} words= kind\n"
           "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local command=${COMP_WORDS[1]} word\n"
           "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"

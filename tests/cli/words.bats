@@ -68,6 +68,7 @@ offers() {
 }
 
 @test "completion of a value is the same behind a blank and behind =" {
+    local option
     run offers "$HB_BUILDDIR/hbrun" hbrun --on-failure re
     says '^respawn restart-job$'
     run offers "$HB_BUILDDIR/hbrun" hbrun --on-failure = re
@@ -76,6 +77,17 @@ offers() {
     says '^abort continue respawn restart-job$'
     run offers "$HB_BUILDDIR/hpcboot" hpcboot topo --format = s
     says '^svg$'
+    : > plain.txt
+    for option in --np --map-by -H --tag-output --launch-with; do
+        run offers "$HB_BUILDDIR/hbrun" hbrun $option = ech
+        says '^$'
+    done
+    run offers "$HB_BUILDDIR/hbrun" hbrun --hostfile = pla
+    says '^plain.txt$'
+    run offers "$HB_BUILDDIR/hbrun" hbrun --np=2 hpcboo
+    says 'hpcbootd'
+    run offers "$HB_BUILDDIR/hbrun" hbrun ./prog A = pla
+    says '^plain.txt$'
 }
 
 @test "completion of --help offers its topics" {

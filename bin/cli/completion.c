@@ -286,19 +286,16 @@ static void zsh_argument(FILE *out, const char *word, size_t len)
     free(arg);
 }
 
-static void zsh_spec(FILE *out, const struct hb_optdef *opt,
-                     const char *name)
+static int is_help(const struct hb_optdef *opt)
+{
+    return opt->set == hb_set_help && opt->kind == HB_OPT_SET;
+}
+
+static void zsh_arguments(FILE *out, const struct hb_optdef *opt)
 {
     int n = hb_opt_n_args(opt);
     size_t first = strcspn(opt->args, " ");
 
-    if (!hb_compl_offered(opt)) {
-        return;
-    }
-    fprintf(out, "    '*%s%s[", dashes(name), name);
-    hb_zsh_text(out, opt->kind == HB_OPT_AS ? "is " : "");
-    hb_zsh_text(out, opt->text);
-    fputc(']', out);
     if (n > 0) {
         zsh_argument(out, opt->args, first);
     }
@@ -306,12 +303,53 @@ static void zsh_spec(FILE *out, const struct hb_optdef *opt,
         zsh_argument(out, opt->args + first + 1,
                      strlen(opt->args + first + 1));
     }
-    if (opt->set == hb_set_help && opt->kind == HB_OPT_SET) {
+    if (is_help(opt)) {
         fputs("::topic:(", out);
         hb_compl_topics(out);
         fputc(')', out);
     }
+}
+
+static void zsh_spec(FILE *out, const struct hb_optdef *opt,
+                     const char *name)
+{
+    if (!hb_compl_offered(opt)) {
+        return;
+    }
+    fprintf(out, "    '*%s%s[", dashes(name), name);
+    hb_zsh_text(out, opt->kind == HB_OPT_AS ? "is " : "");
+    hb_zsh_text(out, opt->text);
+    fputc(']', out);
+    zsh_arguments(out, opt);
     fputs("' \\\n", out);
+}
+
+/* What else may be typed, and is not offered ('!'): one dash before a long
+ * name, and a value behind '='. */
+static void zsh_unoffered(FILE *out, const struct hb_optdef *opt,
+                          const char *name)
+{
+    int n = hb_opt_n_args(opt);
+
+    if (!is_meant(opt, name)) {
+        return;
+    }
+    for (int n_dashes = 1; n_dashes <= 2; n_dashes++) {
+        if (n_dashes != (int)strlen(dashes(name))) {
+            fprintf(out, "    '!*%.*s%s", n_dashes, "--", name);
+            zsh_arguments(out, opt);
+            fputs("' \\\n", out);
+        }
+        fprintf(out, "    '!*%.*s%s=%s", n_dashes, "--", name,
+                n < 2 ? "-" : "");
+        if (n > 0 || is_help(opt)) {
+            zsh_arguments(out, opt);
+        } else {
+            fputs(opt->args[0] != '\0' ? ":value: " : ":yes or no:(yes no)",
+                  out);
+        }
+        fputs("' \\\n", out);
+    }
 }
 
 static void zsh(FILE *out)
@@ -327,6 +365,7 @@ static void zsh(FILE *out)
           "  fi\n"
           "  _arguments -s -S \\\n", out);
     hb_compl_each_name(out, zsh_spec);
+    hb_compl_each_name(out, zsh_unoffered);
     fputs("    '(-):program:_command_names -e' \\\n"
           "    '*::arguments:_normal'\n"
           "}\n", out);

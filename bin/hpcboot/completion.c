@@ -110,6 +110,37 @@ static void print_bash(void)
           "}\ncomplete -o default -F _hpcboot hpcboot\n", stdout);
 }
 
+static void zsh_value(const struct hb_arg *a)
+{
+    if (a->choice != NULL) {
+        printf(":%s:(", a->value);
+        put_words(a->choice);
+        fputs(")", stdout);
+    } else if (a->value != NULL) {
+        printf(":%s:%s", a->value, wants_file(a) ? "_files" : "");
+    }
+}
+
+/* What else may be typed, and is not offered ('!'): the other number of dashes,
+ * and a value behind '='. */
+static void zsh_unoffered(const struct hb_arg *a, const char *name)
+{
+    int given = (int)strspn(name, "-");
+
+    for (int n = 1; n <= 2; n++) {
+        if (n != given) {
+            printf("        '!%.*s%s", n, "--", name + given);
+            zsh_value(a);
+            fputs("' \\\n", stdout);
+        }
+        if (a->value != NULL) {
+            printf("        '!%.*s%s=-", n, "--", name + given);
+            zsh_value(a);
+            fputs("' \\\n", stdout);
+        }
+    }
+}
+
 /* "        '--name[help]:VALUE:(words)'" */
 static void zsh_option(const struct hb_arg *a)
 {
@@ -121,14 +152,9 @@ static void zsh_option(const struct hb_arg *a)
         printf("        '%s[", name);
         hb_zsh_text(stdout, a->help);
         fputc(']', stdout);
-        if (a->choice != NULL) {
-            printf(":%s:(", a->value);
-            put_words(a->choice);
-            fputs(")", stdout);
-        } else if (a->value != NULL) {
-            printf(":%s:%s", a->value, wants_file(a) ? "_files" : "");
-        }
+        zsh_value(a);
         fputs("' \\\n", stdout);
+        zsh_unoffered(a, name);
     }
 }
 

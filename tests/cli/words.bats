@@ -240,6 +240,24 @@ END
     says '^is: hbrun -n 2 a : --timeout *: b *$'
 }
 
+@test "zsh too: names with one dash, and values behind =" {
+    local line
+    need zsh
+    for line in '-np 2' '--np=2' '-np=2' '-mca a b' '--mca=a b' \
+        '-allow-run-as-root' '--tag-output=yes'; do
+        run zsh_makes "hbrun $line --timeo"
+        says "^is: hbrun $line --timeout *\$"
+    done
+    run zsh_makes "hbrun -on-failure cont"
+    says '^is: hbrun -on-failure continue *$'
+    run zsh_makes "hbrun --on-failure=cont"
+    says '^is: hbrun --on-failure=continue *$'
+    run zsh_makes "hpcboot topo --format=sv"
+    says '^is: hpcboot topo --format=svg *$'
+    run zsh_makes "hpcboot topo -format sv"
+    says '^is: hpcboot topo -format svg *$'
+}
+
 @test "zsh too: the words that commands of hpcboot take" {
     need zsh
     run zsh_makes "hpcboot perf pi"

@@ -124,6 +124,15 @@ static int read_loader(int fd, const Elf64_Ehdr *head, char *name,
     return 0;
 }
 
+static int is_cut_off(int fd, const Elf64_Ehdr *head)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 &&
+           (uint64_t)st.st_size <
+               head->e_phoff + (uint64_t)head->e_phnum * head->e_phentsize;
+}
+
 static void hint_elf(int fd, const unsigned char *head, size_t len,
                      struct hb_str *hint)
 {
@@ -137,7 +146,10 @@ static void hint_elf(int fd, const unsigned char *head, size_t len,
     memcpy(&elf, head, sizeof(elf));
     const char *built_for = machine_name(elf.e_machine);
 
-    if (!hb_streq(built_for, host.machine)) {
+    if (elf.e_type == ET_REL) {
+        hb_str_put(hint, "it is an object file, not linked to a program; was "
+                   "it compiled with -c?");
+    } else if (!hb_streq(built_for, host.machine)) {
         hb_str_putf(hint, "it was built for %s, this host is %s", built_for,
                     host.machine);
     } else if (elf.e_ident[EI_CLASS] == ELFCLASS64
@@ -145,6 +157,9 @@ static void hint_elf(int fd, const unsigned char *head, size_t len,
                && access(loader, X_OK) < 0) {
         hb_str_putf(hint, "its dynamic loader %s is not on this host; was it "
                     "built for another image?", loader);
+    } else if (elf.e_ident[EI_CLASS] == ELFCLASS64 && is_cut_off(fd, &elf)) {
+        hb_str_put(hint, "it is cut off: the file ends before what its header "
+                   "names; copy or build it again");
     }
 }
 
@@ -215,7 +230,8 @@ static void hint_missing(const struct hb_proc_spec *spec, struct hb_str *hint)
     } else {
         name_hosts(spec, hint); /* PATH may be longer than a message */
         hb_str_putf(hint, "it is not in this host's PATH%s%s",
-                    path != NULL ? ", " : "", path != NULL ? path : "");
+                    path == NULL ? "" : *path != '\0' ? ", " :
+                    ", which is empty", path != NULL ? path : "");
         if (spec->tries_wdir && spec->wdir != NULL) {
             hb_str_putf(hint, ", nor in %s", spec->wdir);
         }
@@ -244,6 +260,19 @@ static void hint_enoent(const struct hb_proc_spec *spec, struct hb_str *hint)
     free(path);
 }
 
+static int is_object(const char *path)
+{
+    Elf64_Ehdr elf;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, &elf, sizeof(elf));
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return n == (ssize_t)sizeof(elf) &&
+           memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0 && elf.e_type == ET_REL;
+}
+
 static void hint_eacces(const struct hb_proc_spec *spec, struct hb_str *hint)
 {
     char *path = find_file(spec);
@@ -258,7 +287,7 @@ static void hint_eacces(const struct hb_proc_spec *spec, struct hb_str *hint)
         hb_str_putf(hint, "%s is not a regular file", path);
     } else if (statvfs(path, &fs) == 0 && (fs.f_flag & ST_NOEXEC) != 0) {
         hb_str_put(hint, "it lies on a file system mounted noexec");
-    } else if (access(path, X_OK) < 0) {
+    } else if (access(path, X_OK) < 0 && !is_object(path)) {
         hb_str_putf(hint, "%s is not executable; chmod +x", path);
     } else {
         hint_content(path, hint);

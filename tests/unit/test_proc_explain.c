@@ -6,6 +6,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,6 +106,43 @@ static void a_program_of_another_machine_is_named_and_not_given_to_sh(void **st)
     free(path);
 }
 
+static void own_elf(Elf64_Ehdr *head)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    assert_int_equal(read(fd, head, sizeof(*head)), sizeof(*head));
+    close(fd);
+}
+
+static void an_object_file_needs_no_chmod(void **state)
+{
+    Elf64_Ehdr head;
+
+    own_elf(&head);
+    head.e_type = ET_REL;
+    for (mode_t mode = 0600; mode <= 0700; mode += 0100) {
+        char *path = put_file("object", &head, sizeof(head), mode);
+        struct hb_proc_spec s = spec_of(LIST(path));
+
+        expect_failure(&s, HB_PROC_EXEC, mode == 0600 ? EACCES : ENOEXEC,
+                       "object file, not linked");
+        free(path);
+    }
+}
+
+static void a_program_that_is_cut_off_is_told(void **state)
+{
+    Elf64_Ehdr head;
+    char *path;
+
+    own_elf(&head);
+    path = put_file("cut", &head, sizeof(head), 0700);
+    struct hb_proc_spec s = spec_of(LIST(path));
+
+    expect_failure(&s, HB_PROC_EXEC, ENOEXEC, "cut off");
+    free(path);
+}
+
 static void too_long_an_argument_is_counted(void **state)
 {
     char *arg = hb_xcalloc(1, 200001);
@@ -130,6 +168,8 @@ int main(void)
         RUN_TEST(a_carriage_return_after_the_interpreter_is_named),
         RUN_TEST(a_dead_link_is_named),
         RUN_TEST(a_program_of_another_machine_is_named_and_not_given_to_sh),
+        RUN_TEST(an_object_file_needs_no_chmod),
+        RUN_TEST(a_program_that_is_cut_off_is_told),
         RUN_TEST(too_long_an_argument_is_counted),
     };
 

@@ -105,7 +105,7 @@ static int make_room(struct kept_names *all, const char *name, size_t bytes)
     if (!all->full_said) {
         hb_log(HB_WARN, "%zu names of %zu bytes are published "
                "(MPI_Publish_name), and no more can be until some are "
-               "removed, nor can jobs be connected (MPI_Comm_spawn): '%s' of "
+               "removed, nor can jobs be connected (MPI_Comm_spawn): \"%s\" of "
                "%zu bytes is the first that is refused", all->n, all->bytes,
                name, bytes);
         all->full_said = 1;

@@ -37,10 +37,10 @@ int hb_pm_family_parse(const char *name, enum hb_pm_family *out,
     }
     near = hb_nearest(name, family_names, N_FAMILIES);
     return hb_fail(err, HPCBOOT_ERR_PARSE,
-                   "'%s' is no process-management family%s%s%s: pmix, pmi1, "
+                   "\"%s\" is no process-management family%s%s%s: pmix, pmi1, "
                    "pmi2 and none are", name,
-                   near != NULL ? " (did you mean '" : "",
-                   near != NULL ? near : "", near != NULL ? "'?)" : "");
+                   near != NULL ? " (did you mean " : "",
+                   near != NULL ? near : "", near != NULL ? "?)" : "");
 }
 
 struct hb_pm {

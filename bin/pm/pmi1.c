@@ -375,7 +375,7 @@ static int on_unknown(struct hb_pm *pm, struct hb_pmi_rank *rank,
                       const struct hb_pmi_msg *msg, struct hpcboot_error *err)
 {
     return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                   "PMI-1 knows no command '%.64s'", msg->cmd);
+                   "PMI-1 knows no command \"%.64s\"", msg->cmd);
 }
 
 static const struct hb_pmi_command commands[] = {

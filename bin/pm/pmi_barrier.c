@@ -132,7 +132,7 @@ static int parse_ranks(const char *text, size_t len, uint32_t n_ranks,
 
         if (hb_parse_u64(p, 0, n_ranks - 1, &rank) < 0) {
             rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                         "PMI: '%.32s' in a barrier group is no rank of 0 "
+                         "PMI: \"%.32s\" in a barrier group is no rank of 0 "
                          "to %u", p, n_ranks - 1);
             break;
         }

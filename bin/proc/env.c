@@ -168,7 +168,7 @@ int hb_env_check_rule(const char *rule, struct hpcboot_error *err)
     }
     if (!good) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
-                       "'%.200s' is no environment rule; +NAME=value, -NAME, "
+                       "\"%.200s\" is no environment rule; +NAME=value, -NAME, "
                        "=NAME, <NAME=value, >NAME=value, ! and !NAME are",
                        rule);
     }

@@ -165,7 +165,7 @@ static int line_rule(const char *name, unsigned number, const char *line,
     len = strcspn(line, "=");
     if (len == 0 || strcspn(line, " \t") < len) {
         return hb_fail(err, HPCBOOT_ERR_PARSE,
-                       "%s:%u: '%.100s' is not NAME=value", name, number,
+                       "%s:%u: \"%.100s\" is not NAME=value", name, number,
                        line);
     }
     hb_strv_pushf(out, "%c%s", line[len] == '=' ? '+' : '=', line);

@@ -131,7 +131,8 @@ static int parse_text(const char *text, const struct known_limit **known_out,
         || parse_number(hard, strlen(hard), &out->rlim_max) < 0
         || out->rlim_cur > out->rlim_max) {
         return hb_fail(err, HPCBOOT_ERR_PARSE,
-                       "'%.100s' is no resource limit (NAME=SOFT:HARD)", text);
+                       "\"%.100s\" is no resource limit (NAME=SOFT:HARD)",
+                       text);
     }
     *known_out = find_known(text, name_len);
     return HPCBOOT_OK;

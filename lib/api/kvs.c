@@ -43,11 +43,11 @@ int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
         rc = check_key(call, key, err);
     }
     if (rc == 0 && size > HPCBOOT_VALUE_MAX) {
-        rc = hb_fail(err, HPCBOOT_ERR_LIMIT, "%s: '%s' has %zu bytes, and %d "
+        rc = hb_fail(err, HPCBOOT_ERR_LIMIT, "%s: \"%s\" has %zu bytes, and %d "
                      "are the most", call, key, size, HPCBOOT_VALUE_MAX);
     }
     if (rc == 0 && value == NULL && size > 0) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: '%s' is NULL and has %zu "
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: \"%s\" is NULL and has %zu "
                      "bytes", call, key, size);
     }
     if (rc == 0) {

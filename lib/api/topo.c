@@ -336,9 +336,9 @@ static int parse_cpus(const char *what, struct hb_cpus *out,
                        why.text);
     }
     if (rc < 0 || hb_cpus_count(out) == 0) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_bind: '%s' is neither "
-                       "core, l3, numa, package, none nor a list of CPUs",
-                       what);
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_bind: \"%s\" is "
+                       "neither core, l3, numa, package, none nor a list of "
+                       "CPUs", what);
     }
     return 0;
 }

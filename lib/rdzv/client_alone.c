@@ -39,7 +39,7 @@ static int alone_get(struct hb_rdzv *r, uint32_t rank, const char *key,
 
     if (hb_native_store_get(a->store, rank, key, &value) < 0) {
         return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "rank %u has put nothing as "
-                       "'%s' that a fence has made visible", rank, key);
+                       "\"%s\" that a fence has made visible", rank, key);
     }
     copy = hb_xmalloc(value.len + 1);
     if (value.len > 0) {

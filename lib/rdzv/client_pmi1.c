@@ -116,7 +116,7 @@ static int check(const struct pmi1 *p, const char *answer,
     (void)word(p, "rc", rc_text, sizeof rc_text);
     if (strcmp(cmd, answer) != 0 || strcmp(rc_text, "0") != 0) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: the launcher "
-                       "answered '%.200s' where %s was due", p->line, answer);
+                       "answered \"%.200s\" where %s was due", p->line, answer);
     }
     return 0;
 }
@@ -500,7 +500,7 @@ static int learn_rank(struct pmi1 *p, int id, struct hpcboot_error *err)
     }
     if (rc == 0 && !take_numbers(p, rank, size)) {
         rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: the launcher says that "
-                     "PMI_ID=%d is rank '%s' of '%s'", id, rank, size);
+                     "PMI_ID=%d is rank \"%s\" of \"%s\"", id, rank, size);
     }
     return rc;
 }

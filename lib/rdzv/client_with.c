@@ -39,7 +39,7 @@ static int exchange(struct with *w, const void *mine, void *all, size_t bytes,
 {
     return w->bootstrap.allgather(w->bootstrap.arg, mine, all, bytes) == 0
                ? 0 : hb_fail(err, HPCBOOT_ERR_SYSTEM, "the allgather of the "
-                             "bootstrap '%s' failed", w->bootstrap.name);
+                             "bootstrap \"%s\" failed", w->bootstrap.name);
 }
 
 static int with_publish(struct hb_foreign *f, uint32_t round,
@@ -71,7 +71,7 @@ static int place(struct with *w, const uint64_t *sizes, uint64_t *longest,
     w->begin = hb_xcalloc((size_t)n + 1, sizeof *w->begin);
     for (uint32_t i = 0; i < n; i++) {
         if (sizes[i] > HB_FOREIGN_ROUND_MAX) {
-            return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "bootstrap '%s': rank "
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "bootstrap \"%s\": rank "
                            "%u says that it has put %" PRIu64 " bytes",
                            w->bootstrap.name, i, sizes[i]);
         }

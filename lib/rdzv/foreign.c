@@ -363,7 +363,7 @@ static int foreign_put(struct hb_rdzv *r, int node_only, const char *key,
     struct hb_buf *staged = node_only ? &f->staged_node : &f->staged;
 
     if (staged->len + value.len + FULL_KEY_SIZE > STAGED_MAX) {
-        return hb_fail(err, HPCBOOT_ERR_LIMIT, "'%s': this rank has put %zu "
+        return hb_fail(err, HPCBOOT_ERR_LIMIT, "\"%s\": this rank has put %zu "
                        "MiB since the last fence", key, staged->len >> 20);
     }
     hb_buf_put_str(staged, key);
@@ -452,7 +452,7 @@ static int foreign_get(struct hb_rdzv *r, uint32_t rank, const char *key,
     }
     if (!hb_kvs_get(f->visible, full_key(buffer, rank, key), &value)) {
         return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "rank %u has put nothing as "
-                       "'%s' that a fence has made visible", rank, key);
+                       "\"%s\" that a fence has made visible", rank, key);
     }
     copy = hb_xmalloc(value.len + 1);
     memcpy(copy, value.data, value.len + 1);

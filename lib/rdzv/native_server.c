@@ -196,7 +196,7 @@ static int give(struct peer *p, struct hb_native_server *s)
         return 0;
     }
     if (rc < 0) {
-        hb_str_putf(&text, "rank %u has put nothing as '%s' that a fence has "
+        hb_str_putf(&text, "rank %u has put nothing as \"%s\" that a fence has "
                     "made visible", p->key_rank, p->key);
     }
     hb_native_answer(p, rc < 0 ? rc : 0, hb_str_text(&text), value, -1);
@@ -231,14 +231,14 @@ static void tell_missing_value(struct peer *p,
     struct hb_str text = HB_STR_INIT;
 
     if (status == HPCBOOT_ERR_LIMIT) {
-        hb_str_putf(&text, "'%s': rank %u has put more than %u MiB, which is "
+        hb_str_putf(&text, "\"%s\": rank %u has put more than %u MiB, which is "
                     "all that another host can ask for; with HPCBOOT_COLLECT "
                     "each hpcboot_fence brings what was put before it",
                     p->key, p->key_rank, HB_FENCE_DATA_MAX >> 20);
     } else if (death != NULL) {
-        hb_str_putf(&text, "%s; '%s' is gone with it", death, p->key);
+        hb_str_putf(&text, "%s; \"%s\" is gone with it", death, p->key);
     } else {
-        hb_str_putf(&text, "rank %u is gone, and '%s' with it", p->key_rank,
+        hb_str_putf(&text, "rank %u is gone, and \"%s\" with it", p->key_rank,
                     p->key);
     }
     hb_native_reply(p, status, hb_str_text(&text));

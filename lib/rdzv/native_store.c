@@ -124,7 +124,7 @@ int hb_native_store_put(struct hb_native_store *s, uint32_t rank,
     struct staged *e;
 
     if (s->staged_bytes + bytes > STAGED_MAX_BYTES) {
-        return hb_fail(err, HPCBOOT_ERR_LIMIT, "'%s': the ranks of this node "
+        return hb_fail(err, HPCBOOT_ERR_LIMIT, "\"%s\": the ranks of this node "
                        "have put %zu MiB since the last fence, which is all "
                        "that may wait for one; call hpcboot_fence in between",
                        key, s->staged_bytes >> 20);
@@ -163,7 +163,7 @@ static int make_visible(struct hb_native_store *s, const struct staged *e,
     }
     if (rc < 0) {
         (void)hb_kvs_remove(s->visible, key);
-        hb_fail(err, rc, "there is no room for '%s' of rank %u: with it %s "
+        hb_fail(err, rc, "there is no room for \"%s\" of rank %u: with it %s "
                 "would hold more than %zu MiB of what the ranks have put",
                 e->key, e->rank, s->map->node_names[s->node],
                 STORE_MAX_BYTES >> 20);

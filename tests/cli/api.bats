@@ -288,7 +288,7 @@ hear_of_destroy() {
     printf 'a slots=1\nb slots=1\n' > hosts
     run hb --launch-with fork --hostfile hosts --on-failure continue \
         --heartbeat 1 -n 2 "$HB_BUILDDIR/tests/cli/apilost" asked
-    says "^rank 0 gets: rank 1 on b is lost with its host: .*'key' is gone"
+    says "^rank 0 gets: rank 1 on b is lost with its host: .*\"key\" is gone"
     nothing_left
 }
 
@@ -551,9 +551,9 @@ to.sendall(sys.argv[1].encode().decode('unicode_escape').encode())
 to.shutdown(socket.SHUT_WR)
 sys.exit(rank.wait())
 END
-    for answer in "220 mail\\n|answered '220 mail' where initack was due" \
-        "cmd=initack rc=-1\\n|answered 'cmd=initack rc=-1'" \
-        "cmd=initack rc=0\\ncmd=set debug=0\\n|PMI_ID=1 is rank '' of ''" \
+    for answer in "220 mail\\n|answered \"220 mail\" where initack was due" \
+        "cmd=initack rc=-1\\n|answered \"cmd=initack rc=-1\"" \
+        "cmd=initack rc=0\\ncmd=set debug=0\\n|PMI_ID=1 is rank \"\" of \"\"" \
         "cmd=initack\\ncmd=set size=2\\n|the launcher has closed"; do
         run timeout -s KILL "$HB_LIMIT" python3 port.py "${answer%|*}" \
             "$probe" who

@@ -198,7 +198,7 @@ static void test_a_question_about_the_dead_waits_for_its_answer(void **state)
                          (struct hb_bytes){NULL, 0});
     assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_PEER_DEAD);
     assert_string_equal(w->ranks[0].text,
-                        "rank 3 is lost; 'key' is gone with it");
+                        "rank 3 is lost; \"key\" is gone with it");
 }
 
 static void test_fences_go_on_without_those_the_world_shrank_by(void **state)

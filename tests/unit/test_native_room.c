@@ -72,7 +72,7 @@ static void test_a_value_without_room_is_told_and_is_no_older_one(void **state)
     fence_all(w, 0);
     for (uint32_t r = 0; r < RANKS; r++) {
         assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_LIMIT);
-        assert_non_null(strstr(w->ranks[r].text, "no room for 'key' of rank "
+        assert_non_null(strstr(w->ranks[r].text, "no room for \"key\" of rank "
                                "0: with it left would hold more"));
     }
     assert_int_equal(say(w, 0, HB_NATIVE_GET, 0, 0, "key", NULL), 0);
@@ -151,10 +151,10 @@ static void test_what_no_answer_can_carry_is_not_gone(void **state)
                          (struct hb_bytes){b.data, b.len});
     hb_buf_destroy(&b);
     assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_LIMIT);
-    assert_string_equal(w->ranks[0].text, "'key': rank 2 has put more than 256 "
-                        "MiB, which is all that another host can ask for; with "
-                        "HPCBOOT_COLLECT each hpcboot_fence brings what was "
-                        "put before it");
+    assert_string_equal(w->ranks[0].text, "\"key\": rank 2 has put more than "
+                        "256 MiB, which is all that another host can ask for; "
+                        "with HPCBOOT_COLLECT each hpcboot_fence brings what "
+                        "was put before it");
 }
 
 /* ---- one store, of a node that has no room for what the others say ---- */

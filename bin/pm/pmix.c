@@ -39,6 +39,7 @@
 /* Below the first libpmix was seen to run out of stack. */
 #define STACK_NEED (256ULL << 10)
 #define STACK_WANT (1ULL << 20)
+#define THREAD_STACK_MOST (8ULL << 20) /* as Linux has it unasked */
 
 /* The server of this process; upcalls have no other way to find it. */
 static struct hb_pm *the_server;
@@ -224,18 +225,20 @@ static void settings_restore(char *old[N_SETTINGS])
     }
 }
 
-/* Threads get the size that `ulimit -s` had when the process began. */
-static void widen_thread_stacks(void)
+/* Threads get the size that `ulimit -s` had when the process began. One for the
+ * arrays of Fortran may be more than `ulimit -v` lets a process have. */
+static void bound_thread_stacks(void)
 {
     pthread_attr_t attr;
-    size_t size = 0;
+    size_t size = 0, wanted;
 
     if (pthread_getattr_default_np(&attr) != 0) {
         return;
     }
     pthread_attr_getstacksize(&attr, &size);
-    if (size < STACK_WANT &&
-        pthread_attr_setstacksize(&attr, STACK_WANT) == 0) {
+    wanted = size < STACK_WANT ? STACK_WANT
+             : size > THREAD_STACK_MOST ? THREAD_STACK_MOST : size;
+    if (wanted != size && pthread_attr_setstacksize(&attr, wanted) == 0) {
         pthread_setattr_default_np(&attr);
     }
     pthread_attr_destroy(&attr);
@@ -247,7 +250,7 @@ static int widen_stacks(struct hpcboot_error *err)
 {
     struct rlimit l;
 
-    widen_thread_stacks();
+    bound_thread_stacks();
     if (getrlimit(RLIMIT_STACK, &l) < 0 || l.rlim_cur >= STACK_WANT) {
         return HPCBOOT_OK;
     }

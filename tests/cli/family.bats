@@ -117,6 +117,16 @@ END
     says '^128$'
 }
 
+@test "a stack larger than all memory that a process may have: PMIx starts" {
+    need_module pmix libpmix
+    ! is_sanitized || skip 'a sanitizer maps more than the limit'
+    ulimit -Ss 3000000 || skip 'the hard limit is lower'
+    ulimit -v 2500000 || skip 'the hard limit is lower'
+    run hb --pmi pmix -n 1 sh -c 'ulimit -Ss'
+    ended_with 0
+    says '^3000000$'
+}
+
 # As Fedora has it; ldconfig takes several patterns, and those of a file in it
 # as relative to that one.
 @test "includes of ld.so.conf are relative to the file that has them" {

@@ -477,6 +477,9 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
                         .report = report};
 
         status = run(&j);
+        if (status != LIVES_AGAIN && !only_wait && !opt->dry_run) {
+            job_signals_settle(status);
+        }
         framework = j.framework;
         destroy(&j);
         if (status == LIVES_AGAIN) {

@@ -15,7 +15,10 @@
  * Before another life, and as soon as events have begun, the job has a reader
  * of its last word who wants an end, and perhaps metrics. There the signal is
  * noted, and whoever waits looks for it; a second one ends hbrun as the first
- * would have before. */
+ * would have before.
+ *
+ * Behind the job's last word the first one changes nothing; a second one ends
+ * hbrun with the status that the job has. */
 #include "config.h"
 
 #include <signal.h>
@@ -45,6 +48,7 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static char *words[N_ENDS]; /* made beforehand: a handler may not */
 static volatile sig_atomic_t noted; /* the first that ends it, or 0 */
 static struct timespec noted_at;    /* of the handler alone */
+static volatile sig_atomic_t is_over, status_of_job;
 
 void job_signals_that_end(sigset_t *out)
 {
@@ -60,6 +64,9 @@ void job_signals_that_end(sigset_t *out)
 
 static void end_at_once(int signo)
 {
+    if (is_over) {
+        _exit(status_of_job);
+    }
     for (size_t i = 0; i < N_ENDS; i++) {
         if (ends[i] == signo) {
             (void)!write(STDERR_FILENO, words[i], strlen(words[i]));
@@ -138,6 +145,12 @@ void job_signals_note(void)
 {
     noted = 0;
     handle_ends(note_end);
+}
+
+void job_signals_settle(int status)
+{
+    status_of_job = status;
+    is_over = 1;
 }
 
 int job_signals_noted(void)
@@ -528,6 +541,9 @@ void job_signals_close(struct job *j)
 {
     while (j->n_signals > 0) {
         event_free(j->signals[--j->n_signals]);
+    }
+    if (is_over) {
+        handle_ends(note_end);
     }
     let_stop(SIG_IGN);
     free_timer(&j->stop_timer);

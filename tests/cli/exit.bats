@@ -327,6 +327,24 @@ os.kill(pid, signal.SIGCONT)'
     nothing_left
 }
 
+# hbrun waits for the reader of its events, who does not read.
+@test "a signal behind the job's last word does not change what it has ended with" {
+    need python3
+    mkfifo events
+    exec 8<> events
+    head -c "$(python3 -c 'import fcntl
+print(fcntl.fcntl(8, 1032))')" /dev/zero >&8 # F_GETPIPE_SZ: it is full
+    "$hbrun" --events events -n 1 sh -c 'exit 3' 2> err 8>&- &
+    wait_until grep -q 'exited with status 3' err
+    kill -TERM $! || true
+    sleep 0.1 # two at once are one
+    kill -TERM $! || true
+    exec 8>&-
+    ends $!
+    ended_with 3
+    says_not 'was told to end'
+}
+
 @test "USR1 is passed on to the ranks" {
     "$hbrun" -n 2 sh -c 'trap "echo told >> told; exit 0" USR1
         echo $$ >> started; while :; do sleep 0.1; done' &

@@ -5,7 +5,9 @@
  *
  * Anything received is a sign of life. The watch looks several times per
  * dead_ms: when it finds that it comes far too late itself, this process was
- * stopped or starved, and the silence says nothing about the peer. */
+ * stopped or starved, and the silence says nothing about the peer. Where that
+ * happens again and again a peer that does not say a word in between is silent
+ * nevertheless: after the first time each look counts. */
 #include "config.h"
 
 #include "bin/link/pulse.h"
@@ -27,6 +29,7 @@ void hb_pulse_start(struct hb_pulse *p, uint32_t beat_ms, uint32_t dead_ms,
     p->heard_ns = p->watched_ns = now_ns;
     p->beat_ns = beat_ms > 0 ? now_ns + beat_ms * NS_PER_MS : 0;
     p->away_ms = 0;
+    p->excused = 0;
     p->watch_ns = dead_ms > 0 ? now_ns + watch_period_ms(p) * NS_PER_MS : 0;
 }
 
@@ -36,6 +39,7 @@ int hb_pulse_heard(struct hb_pulse *p, int64_t now_ns)
 
     p->heard_ns = now_ns;
     p->suspected = 0;
+    p->excused = 0;
     return was_suspected;
 }
 
@@ -58,13 +62,22 @@ int64_t hb_pulse_away_ms(const struct hb_pulse *p, int64_t now_ns)
     return late > 0 ? late : p->away_ms;
 }
 
+static void excuse(struct hb_pulse *p, int64_t now_ns)
+{
+    int64_t heard_ns = p->heard_ns +
+                       (p->away_ms - watch_period_ms(p)) * NS_PER_MS;
+
+    p->heard_ns = p->excused && heard_ns < now_ns ? heard_ns : now_ns;
+    p->excused = 1;
+}
+
 static unsigned watch(struct hb_pulse *p, int64_t now_ns)
 {
     int64_t period = watch_period_ms(p), silent, left;
 
     p->away_ms = late_ms(p, now_ns);
     if (p->away_ms > 0) {
-        p->heard_ns = now_ns;
+        excuse(p, now_ns);
     }
     p->watched_ns = now_ns;
     silent = hb_pulse_silent_ms(p, now_ns);

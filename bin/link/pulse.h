@@ -14,6 +14,7 @@ struct hb_pulse {
     int64_t heard_ns, watched_ns; /* last received, last looked */
     int64_t away_ms; /* how late the last look was itself; 0: in time */
     int suspected;
+    int excused; /* this process was away since the peer's last word */
 };
 
 enum {

@@ -93,6 +93,29 @@ static void silence_is_not_blamed_on_a_peer_by_one_who_slept(void **state)
     assert_int_equal(run(&p, START + 60400 * MS), HB_PULSE_SUSPECT);
 }
 
+static void a_silent_peer_dies_though_its_watcher_sleeps_again_and_again(
+    void **state)
+{
+    struct hb_pulse p = started(0, DEAD_MS);
+    unsigned todo = 0;
+
+    for (int i = 1; i <= 5; i++) {
+        todo |= hb_pulse_step(&p, START + 250 * i * MS);
+    }
+    assert_int_equal(todo, HB_PULSE_SUSPECT);
+    assert_int_equal(hb_pulse_step(&p, START + 1500 * MS), HB_PULSE_DEAD);
+}
+
+static void a_word_between_two_sleeps_is_enough(void **state)
+{
+    struct hb_pulse p = started(0, DEAD_MS);
+
+    for (int i = 1; i <= 20; i++) {
+        assert_int_equal(hb_pulse_step(&p, START + 250 * i * MS), 0);
+        (void)hb_pulse_heard(&p, START + 250 * i * MS);
+    }
+}
+
 static void one_who_slept_knows_how_long_until_the_next_look(void **state)
 {
     struct hb_pulse p = started(0, DEAD_MS);
@@ -123,6 +146,9 @@ int main(void)
         cmocka_unit_test(a_silent_peer_is_suspected_once_and_dies),
         cmocka_unit_test(a_word_ends_suspicion),
         cmocka_unit_test(silence_is_not_blamed_on_a_peer_by_one_who_slept),
+        cmocka_unit_test(
+            a_silent_peer_dies_though_its_watcher_sleeps_again_and_again),
+        cmocka_unit_test(a_word_between_two_sleeps_is_enough),
         cmocka_unit_test(one_who_slept_knows_how_long_until_the_next_look),
         cmocka_unit_test(the_earlier_of_beat_and_watch_is_due),
     };

@@ -531,8 +531,7 @@ void job_signals_begin(const struct hb_options *opt, int only_wait);
  * now on the first one is noted, until a loop hears it. */
 void job_signals_note(void);
 int job_signals_noted(void); /* that one, or 0 */
-/* The last word of the job has been said: no signal changes its status. */
-void job_signals_settle(int status);
+void job_signals_settle(int status); /* its last word was said: it stays */
 /* Who it is that was told to end: hpcboot wait and doctor run no job. */
 const char *job_program(int only_wait);
 /* Less those that are ignored, as nohup and background shells do on purpose. */

@@ -29,7 +29,6 @@
 #define ENTRIES_PER_RANK 4u
 #define ENTRIES_MAX 4096u
 #define RETRY_LEAST_MS 1000
-#define LACK_MS 60000 /* with fewer ranks than MIN, without --wait-hosts */
 
 struct job_live {
     unsigned char *is_free; /* [most] seats; hb_seats */
@@ -566,7 +565,7 @@ void job_live_count(struct job *j)
 {
     uint32_t least = j->opt->apps[0].np_min;
     uint32_t n = j->map->n_ranks - j->live->n_left;
-    int64_t limit = j->wait_ms > 0 ? j->wait_ms : LACK_MS;
+    int64_t limit = j->wait_ms > 0 ? j->wait_ms : WAIT_LACK_MS;
 
     if (n >= least) {
         j->live->lack_ns = 0;

@@ -29,6 +29,9 @@ const char *hb_on_failure_name(enum hb_on_failure policy);
 int hb_on_failure_parse(const char *text, enum hb_on_failure *out,
                         struct hpcboot_error *err);
 
+/* Hosts that are fewer than they were are waited for, without --wait-hosts. */
+#define WAIT_LACK_MS 60000
+
 /* When something is tried again: each time later, up to a minute. */
 struct hb_backoff {
     int64_t first_ms;

@@ -209,24 +209,43 @@ static int lacks_room(const struct job *j)
     return room < j->opt->apps[0].np_min;
 }
 
+/* What the user has named was read in the life before: it is being written, or
+ * its script has failed this once. */
+static int is_read_again(const struct job *j)
+{
+    return j->lives->epoch > 0 &&
+           (j->opt->hostfile != NULL || j->opt->discover_hosts != NULL);
+}
+
 /* Files and scripts are asked again, unlike the API, which waits itself. How
  * long, where nobody says so: a file says what there is, a script what has
- * come by now. */
+ * come by now. Of a job that has lived both may say more soon. */
 static int64_t may_wait_ms(const struct job *j)
 {
-    if (!job_is_elastic(j) || j->opt->dry_run || j->opt->host_list != NULL) {
+    if (j->opt->dry_run || j->opt->host_list != NULL ||
+        (!job_is_elastic(j) && !is_read_again(j))) {
         return 0;
     }
     return j->opt->wait_hosts_ms >= 0 ? j->opt->wait_hosts_ms
-           : j->opt->discover_hosts != NULL ? WAIT_GANG_MS : 0;
+           : j->opt->discover_hosts != NULL ? WAIT_GANG_MS
+           : j->lives->epoch > 0 ? WAIT_LACK_MS : 0;
 }
 
-static void say_missing(struct job *j)
+/* Other than that a script names nobody yet. What is not there any more was
+ * taken away, and does not come by itself. */
+static int is_unread(int rc)
+{
+    return rc == HPCBOOT_ERR_PARSE || rc == HPCBOOT_ERR_SYSTEM;
+}
+
+/* why: nothing can be read; NULL: they are too few. */
+static void say_missing(struct job *j, const char *why)
 {
     size_t n = j->gang.n;
-    char *text = hb_xasprintf("%zu %s named by now, and --np %u:%u needs more",
-                              n, n == 1 ? "is" : "are",
-                              j->opt->apps[0].np_min, j->opt->apps[0].np);
+    char *text = why != NULL ? hb_xstrdup(why)
+                 : hb_xasprintf("%zu %s named by now, and --np %u:%u needs "
+                                "more", n, n == 1 ? "is" : "are",
+                                j->opt->apps[0].np_min, j->opt->apps[0].np);
 
     say_waiting(j, "hosts", text);
     free(text);
@@ -236,6 +255,11 @@ static void say_missing(struct job *j)
  * say them, and too few slots are judged with the rest of the command. */
 static int too_few_came(const struct job *j, int rc, struct hpcboot_error *err)
 {
+    if (is_unread(rc)) {
+        err->code = HPCBOOT_ERR_HOST; /* they were there once */
+        return hb_error_prefix(err, HPCBOOT_ERR_HOST,
+                               "the ranks are not started again");
+    }
     if (may_wait_ms(j) == 0) {
         err->code = rc < 0 ? HPCBOOT_ERR_PARSE : HPCBOOT_OK;
         return err->code;
@@ -269,14 +293,15 @@ static int gather_room(struct job *j, int64_t wait_ms,
         rc = job_gather(j, within_limit(j, wait_ms), say_waiting_for_pods,
                         &j->gang, err);
         hb_gang_default_word(&j->gang, j->opt->default_slots);
-        is_short = rc == HPCBOOT_ERR_AGAIN || (rc >= 0 && lacks_room(j));
+        is_short = rc == HPCBOOT_ERR_AGAIN || (rc >= 0 && lacks_room(j)) ||
+                   (is_unread(rc) && is_read_again(j));
         if (!is_short || hb_deadline_left_ms(until_ns) == 0 ||
             job_signals_noted() != 0) {
             break;
         }
         if (told != j->gang.n) {
             told = j->gang.n;
-            say_missing(j);
+            say_missing(j, is_unread(rc) ? err->text : NULL);
         }
         hb_gang_destroy(&j->gang);
         poll(NULL, 0, (int)at_most(ASK_AGAIN_MS,

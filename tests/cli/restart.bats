@@ -366,6 +366,36 @@ loses_first() {
     says '--np 2:4: the hosts have slots for 1'
 }
 
+# As one that is written in place; its hosts were there once.
+@test "a file that names no hosts, or too few, as the next life begins is read again" {
+    local np left words
+    # shellcheck disable=SC2016  # expanded in the ranks
+    while IFS='|' read -r np left words; do
+        rm -f err
+        printf 'aa slots=1\nbb slots=1\n' > hosts
+        again -x LEFT="$left" --np "$np" --launch-with fork --hostfile hosts \
+            sh -c '[ "$HPCBOOT_RESTART" = 0 ] || exit 0
+            [ "$HPCBOOT_RANK" = 1 ] || exec sleep 1000
+            printf "$LEFT" > hosts
+            exit 5' < /dev/null 2> err &
+        wait_until grep -qs "waiting for hosts: $words" err
+        printf 'aa slots=1\nbb slots=1\n' > hosts
+        ends $!
+        ended_with 0
+    done <<'END'
+2||hosts:1:1: expected a host
+2:3||hosts:1:1: expected a host
+2:3|aa slots=1|1 is named by now, and --np 2:3 needs more
+END
+}
+
+@test "a file that names no hosts any more is worth another try" {
+    echo 'localhost slots=1' > hosts
+    run again --np 1:2 --hostfile hosts --wait-hosts 1 sh -c ': > hosts; exit 5'
+    ended_with 75
+    says 'error: the ranks are not started again: hosts:1:1: expected a host'
+}
+
 @test "who looks for hosts has no links of the job" {
     cat > discover <<'END'
 #!/bin/sh

@@ -29,13 +29,27 @@ static enum hb_log_level level_of(const struct hb_options *o)
     return o->quiet ? HB_ERROR : levels[v];
 }
 
+/* Scripts, build systems and Horovod look for the words "Open MPI", "HYDRA" or
+ * "slurm" here before they choose options: those of the dialect are right. */
+static void say_version(enum hb_dialect dialect)
+{
+    static const char *const takes[] = {
+        [HB_DIALECT_OPENMPI] = "mpirun (Open MPI) 4.1",
+        [HB_DIALECT_HYDRA] = "mpiexec.hydra (HYDRA of MPICH)",
+        [HB_DIALECT_SRUN] = "srun (slurm)",
+    };
+
+    printf("hbrun (hpcboot) %s\n", PACKAGE_VERSION);
+    printf("takes the command line of %s\n", takes[dialect]);
+}
+
 /* 1: the command line asked for words only, and they were printed. */
 static int said_it_all(const struct hb_options *o)
 {
     if (o->help) {
         hb_options_help(stdout, o->help_topic, o->dialect);
     } else if (o->version) {
-        printf("hbrun (hpcboot) %s\n", PACKAGE_VERSION);
+        say_version(o->dialect);
     } else if (o->completion != NULL) {
         hb_options_completion(stdout, o->completion);
     } else {

@@ -154,7 +154,7 @@ def version(words):
             return "?"
         lines = [line.strip() for line in out.splitlines() if line.strip()]
         for line in lines:
-            if "ersion" in line or "Open MPI" in line:
+            if any(w in line for w in ("hpcboot", "ersion", "Open MPI")):
                 return line
         return lines[0] if lines else "?"
     return "?"

@@ -726,6 +726,25 @@ fish_offers() { # PROGRAM LINE
     ended_with 0
 }
 
+# Horovod, CMake files and scripts choose their options by these words.
+@test "--version names the launcher whose command line the name stands for" {
+    local name own others
+    for name in mpirun mpiexec mpiexec.hydra srun; do
+        ln -s "$hbrun" $name
+        run -0 ./$name --version
+        [[ ${lines[0]} == hbrun* ]]
+        case $name in
+            mpiexec.hydra) own='HYDRA.*MPICH' others='Open MPI|slurm' ;;
+            srun) own='slurm' others='Open MPI|MPICH|HYDRA' ;;
+            *) own='Open MPI' others='MPICH|HYDRA|slurm' ;;
+        esac
+        says "$own"
+        says_not "$others"
+    done
+    run -0 hb --dialect hydra --version
+    says HYDRA
+}
+
 @test "an option without meaning here is warned about once, and ignored" {
     run hb --hetero-nodes --hetero-nodes -n 1 echo here
     ended_with 0

@@ -214,16 +214,31 @@ static const struct hb_optdef *option_of(const char *topic,
     return opt ? opt : hb_opt_find_any(topic, strlen(topic));
 }
 
+/* Topics of mpirun's --help that are neither a topic nor an option here. */
+static const struct {
+    const char *topic;
+    enum hb_opt_section section;
+} of_mpirun[] = {
+    {"compatibility", HB_SEC_OPENMPI}, {"devel", HB_SEC_OPENMPI},
+    {"general", HB_SEC_PROGRAMS},      {"launch", HB_SEC_START},
+    {"mapping", HB_SEC_PLACEMENT},     {"ranking", HB_SEC_PLACEMENT},
+    {"unsupported", HB_SEC_OPENMPI},
+};
+
 /* HB_SECTIONS: there is none. */
 static enum hb_opt_section section_of(const char *topic)
 {
-    int i = 0;
-
-    while (i < HB_SECTIONS &&
-           strcmp(topic, hb_section_topic((enum hb_opt_section)i)) != 0) {
-        i++;
+    for (int i = 0; i < HB_SECTIONS; i++) {
+        if (!strcmp(topic, hb_section_topic((enum hb_opt_section)i))) {
+            return (enum hb_opt_section)i;
+        }
     }
-    return (enum hb_opt_section)i;
+    for (size_t i = 0; i < sizeof of_mpirun / sizeof *of_mpirun; i++) {
+        if (!strcmp(topic, of_mpirun[i].topic)) {
+            return of_mpirun[i].section;
+        }
+    }
+    return HB_SECTIONS;
 }
 
 int hb_options_help_knows(const char *topic)

@@ -32,6 +32,18 @@ setup() { common_setup; }
     says '--kill-on-bad-exit'
 }
 
+@test "--help knows the topics of mpirun" {
+    local topic
+    for topic in general debug output input mapping ranking binding devel \
+        compatibility launch dvm unsupported; do
+        run -0 hb --help $topic
+    done
+    run -0 hb --help mapping
+    says '--map-by'
+    run -0 hb --help launch
+    says '--launch-with'
+}
+
 @test "help texts fit into 80 columns" {
     local command
     for command in hostfile keys manifest wait topo doctor perf ps stuck explain; do

@@ -17,6 +17,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,8 @@
 #include "lib/base/str.h"
 
 #define TICK_MS 100
+#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
 #define FINALIZE_S 2 /* the end of libpmix takes milliseconds */
 /* Below the first libpmix was seen to run out of stack. */
 #define STACK_NEED (256ULL << 10)
@@ -458,6 +462,25 @@ pmix_status_t hb_pmix_status(int status)
     }
 }
 
+/* Open MPI does not come up over PSM and PSM2 (True Scale, Omni-Path) without
+ * this variable of mpirun's: 128 bits that jobs of one host do not share, and
+ * ranks that send to each other do, those of spawned jobs with them. */
+static void transport_key(const struct hb_pm_job *job, struct hb_strv *env)
+{
+    static const char name[] = "OMPI_MCA_orte_precondition_transports";
+    const char *id = job->parent_id != NULL ? job->parent_id : job->job_id;
+    uint64_t half[] = {FNV_BASIS, ~FNV_BASIS}; /* FNV-1a, begun twice */
+
+    if (hb_env_get(env, name) != NULL) { /* by -x */
+        return;
+    }
+    for (; *id != '\0'; id++) {
+        half[0] = (half[0] ^ (unsigned char)*id) * FNV_PRIME;
+        half[1] = (half[1] ^ (unsigned char)*id) * FNV_PRIME;
+    }
+    hb_env_setf(env, name, "%016" PRIx64 "-%016" PRIx64, half[0], half[1]);
+}
+
 /* Open MPI 4 does not take PMIx variables for a sign that it was launched:
  * each rank would silently be rank 0 of 1. It asks a list of direct launchers
  * by their variables; that of IBM's jsrun is part of every build, leaves the
@@ -473,6 +496,10 @@ static void flavour_env(const struct hb_pm *pm, struct hb_strv *env)
         }
     } else if (flavour == HB_MPI_MPICH || flavour == HB_MPI_MVAPICH) {
         hb_env_set(env, "MPIR_CVAR_PMI_VERSION", "x"); /* from 4.2 on */
+    }
+    if (flavour == HB_MPI_OPENMPI4 || flavour == HB_MPI_OPENMPI5 ||
+        flavour == HB_MPI_UNKNOWN) {
+        transport_key(pm->job, env);
     }
 }
 

@@ -104,6 +104,23 @@ setup() { common_setup; }
     [ "$(sort <<< "$output")" = $'0/3 0/3 0/1\n1/3 1/3 0/1\n2/3 2/3 0/1' ]
 }
 
+@test "what Open MPI needs for PSM: a key that a job's ranks share, and no others" {
+    need_module pmix libpmix
+    local key=OMPI_MCA_orte_precondition_transports own first
+    own='hb --launch-with fork -H a,b --pmi pmix'
+    export $key=0123456789abcdef-0123456789abcdef # of the launcher around
+    $own sh -c "printenv $key" > one
+    $own sh -c "printenv $key" > two
+    [ "$(wc -l < one)" -eq 2 ]
+    [ "$(sort -u one | wc -l)" -eq 1 ]
+    first=$(head -n 1 one)
+    [[ $first =~ ^[0-9a-f]{16}-[0-9a-f]{16}$ ]]
+    [ "$first" != "${!key}" ]
+    [ "$first" != "$(head -n 1 two)" ]
+    run -0 hb -n 1 --pmi pmix -x $key=mine sh -c "printenv $key"
+    [ "$output" = mine ]
+}
+
 @test "ranks start in the launcher's directory, or in --wdir" {
     run hb -n 1 pwd
     says "^$BATS_TEST_TMPDIR$"

@@ -251,6 +251,10 @@ int hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
 int hb_api_answer(void);
 /* The team goes, with the error it met: those who ask later are told. */
 void hb_api_ask_keep(const struct hpcboot_team *team);
+/* This rank could not make the team of that context, which others may have; why
+ * may be NULL. */
+void hb_api_ask_keep_unmade(uint32_t context, int code,
+                            const struct hpcboot_error *why);
 
 /* hop.c: of struct hb_xport_job. */
 void hb_api_message_dropped(void *ctx, uint32_t source, uint32_t context,

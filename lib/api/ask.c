@@ -48,7 +48,7 @@ static _Thread_local struct hb_api_asking asking; /* each has a wait */
 static int64_t next_read_ns;
 
 static struct gone {
-    uint32_t context;
+    uint32_t context; /* also of a team that could not be made here */
     struct hpcboot_error why;
 } gone[KEPT];
 static unsigned n_gone;
@@ -70,6 +70,23 @@ void hb_api_ask_keep(const struct hpcboot_team *team)
     if (code < 0) {
         gone[n_gone % KEPT] = (struct gone){team->context, why};
         n_gone++;
+    }
+}
+
+void hb_api_ask_keep_unmade(uint32_t context, int code,
+                            const struct hpcboot_error *why)
+{
+    struct gone g = {.context = context};
+
+    if (why != NULL) {
+        g.why = *why;
+    } else {
+        hb_fail(&g.why, code, "it could not be made there");
+    }
+    if (hb_api_is_in()) { /* else its hpcboot_init fails, and asks nobody */
+        pthread_mutex_lock(&hb_api.lock);
+        gone[n_gone++ % KEPT] = g;
+        pthread_mutex_unlock(&hb_api.lock);
     }
 }
 

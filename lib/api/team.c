@@ -261,6 +261,7 @@ static int make_team(const struct hb_team_plan *plan, struct hpcboot_team **out,
     if (rc < 0) {
         team_free(t);
         hb_team_end_messages(plan->context);
+        hb_api_ask_keep_unmade(plan->context, rc, err);
         return rc;
     }
     link_in(t);

@@ -314,6 +314,15 @@ hear_of_finalize() {
     says '^rank 0: rank 0 waits in team_shrink for rank 1, which is in'
     says '^rank 2: .*waits in team_shrink'
 }
+@test "ranks that wait for one which could not make their team are told" {
+    printf 'a slots=1\nb slots=1\n' > hosts
+    run hb -n 2 --launch-with fork --hostfile hosts \
+        "$HB_BUILDDIR/tests/cli/apilost" unmade
+    ended_with 0
+    says '^rank 1 hears: no memory for a team of one$'
+    says '^rank 0 hears: rank 1 takes no more part in the team: no memory for '
+}
+
 @test "a shrink waits for no rank that has called hpcboot_finalize" {
     lost 3 shrinks hear_of_finalize
 }

@@ -35,6 +35,8 @@
  * `apilost unheard`: three ranks, of which the last two share a host. Rank 1 is
  * killed while the agent of rank 0 is stopped, which so waits for a message of
  * rank 2 when that shrinks the world: no deadlock, as it hears of it later.
+ * `apilost unmade`: rank 1 of two hosts has no memory left for a team that rank
+ * 0 then has.
  * `apilost where`: each rank says on which host each is, as it knows. */
 #include "config.h"
 
@@ -52,6 +54,15 @@
 #define LONG (4 << 20)
 
 static int byte;
+static int is_hungry;
+
+/* In the place of the C library's. */
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    void *p = NULL;
+
+    return is_hungry || posix_memalign(&p, alignment, size) != 0 ? NULL : p;
+}
 
 static struct hpcboot_team *pair_of(int a, int b)
 {
@@ -253,6 +264,21 @@ static void ended(void)
                                 &err) == HPCBOOT_ERR_USAGE);
         printf("rank %d: %s\n", hpcboot_rank(), err.text);
     }
+}
+
+static void unmade(void)
+{
+    int rank = hpcboot_rank();
+    struct hpcboot_team *t = NULL;
+    int rc;
+
+    is_hungry = rank == 1;
+    rc = hpcboot_team_split(hpcboot_world(), 0, 0, &t, &err);
+    is_hungry = 0;
+    if (rc == 0) {
+        rc = hpcboot_barrier(t, &err);
+    }
+    printf("rank %d hears: %s\n", rank, rc < 0 ? err.text : "nothing");
 }
 
 static void left(void)
@@ -491,7 +517,7 @@ static const struct {
 } ways[] = {
     {"held", held}, {"follow", follow}, {"null", null}, {"expire", expire},
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
-    {"shrinks", shrinks}, {"late", late}, {"any", any},
+    {"unmade", unmade}, {"shrinks", shrinks}, {"late", late}, {"any", any},
     {"closed", closed}, {"where", where}, {"half", half},
     {"asked", asked}, {"heirs", heirs}, {"unheard", unheard},
 };

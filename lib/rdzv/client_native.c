@@ -368,8 +368,9 @@ static const struct hb_rdzv_ops native_ops = {
     .destroy = native_destroy,
 };
 
-/* "43:INODE": a copy of the descriptor, if it is what it was; else -1. */
-static int inherited(struct hb_rdzv_inherited *out)
+/* "43:INODE": a copy of the descriptor, if it is what it was; else
+ * ERR_NOT_FOUND. */
+static int inherited(struct hb_rdzv_inherited *out, struct hpcboot_error *err)
 {
     const char *text = getenv(HB_NATIVE_FD_VAR);
     unsigned long long inode;
@@ -378,10 +379,13 @@ static int inherited(struct hb_rdzv_inherited *out)
 
     if (text == NULL || sscanf(text, "%d:%llu", &fd, &inode) != 2 ||
         fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_ino != inode) {
-        return -1;
+        return HPCBOOT_ERR_NOT_FOUND;
     }
     *out = hb_rdzv_keep(fd);
-    return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return fd >= 0 ? fd : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no copy of "
+                                        "the socket that this rank inherited "
+                                        "from hbrun");
 }
 
 static int dial(struct hpcboot_error *err)
@@ -467,7 +471,7 @@ int hb_rdzv_native_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
                         struct hpcboot_error *err)
 {
     struct native *n;
-    int rc = 0;
+    int rc;
 
     if (getenv(HB_NATIVE_FD_VAR) == NULL || getenv(RANK_VAR) == NULL) {
         return HPCBOOT_ERR_NOT_FOUND;
@@ -482,12 +486,12 @@ int hb_rdzv_native_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
     hb_buf_init(&n->in, HB_NATIVE_FRAME_MAX + 2 * READ_BYTES);
     hb_buf_init(&n->out, HB_NATIVE_FRAME_MAX + READ_BYTES);
     n->inherited.fd = -1;
-    n->fd = inherited(&n->inherited);
-    if (n->fd < 0) {
-        n->fd = dial(err);
-        rc = n->fd < 0 ? n->fd : 0;
+    rc = inherited(&n->inherited, err);
+    if (rc == HPCBOOT_ERR_NOT_FOUND) {
+        rc = dial(err);
     }
-    if (rc == 0) {
+    n->fd = rc;
+    if (rc >= 0) {
         rc = hello(n, spec, err);
     }
     if (rc == 0) {

@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -80,11 +82,37 @@ static void test_an_agent_that_does_not_let_go(void **state)
     native_agent_stop(&a);
 }
 
+/* What it inherited is there, and was closed by nobody. */
+static void test_a_rank_without_a_descriptor_left(void **state)
+{
+    const struct hb_rdzv_spec spec = {.deadline_ns = HB_NEVER,
+                                      .address = address};
+    struct native_agent a = {.n_ranks = 2, .n_nodes = 1};
+    struct hpcboot_error err = {0};
+    struct hb_rdzv *r = NULL;
+    struct rlimit was, none;
+    int lowest, rc;
+
+    native_agent_start(&a);
+    lowest = dup(a.fd);
+    close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = (struct rlimit){(rlim_t)lowest, was.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rc = hb_rdzv_native_open(&r, &spec, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(rc, HPCBOOT_ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "ulimit -n"));
+    assert_null(strstr(err.text, "closed"));
+    native_agent_stop(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fence_that_is_withdrawn),
         cmocka_unit_test(test_an_agent_that_does_not_let_go),
+        cmocka_unit_test(test_a_rank_without_a_descriptor_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -356,36 +356,49 @@ static int is_libcs(void *function)
            one.dli_fbase == other.dli_fbase;
 }
 
+static int open_port(struct hb_tcp *t, uint16_t *port_out,
+                     struct hpcboot_error *err)
+{
+    struct epoll_event e = {.events = EPOLLIN};
+
+    t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (t->epoll_fd < 0 ||
+        getrandom(t->token, sizeof t->token, 0) != sizeof t->token) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "messages to ranks of "
+                             "other nodes cannot be made ready");
+    }
+    t->listen_fd = listen_on(AF_INET6, port_out);
+    if (t->listen_fd < 0) {
+        t->listen_fd = listen_on(AF_INET, port_out);
+    }
+    if (t->listen_fd < 0 && hb_tcp_is_without_fd(errno)) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no socket for ranks of "
+                             "other nodes");
+    }
+    if (t->listen_fd < 0 ||
+        epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, t->listen_fd, &e) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no TCP port for ranks "
+                             "of other nodes (of net.ipv4.ip_local_port_range, "
+                             "with socket, listen, accept4, epoll_ctl)");
+    }
+    hb_tcp_be_near(t, t->listen_fd);
+    return 0;
+}
+
 int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
                 struct hpcboot_error *err)
 {
     struct hb_tcp *t = hb_xcalloc(1, sizeof *t);
-    struct epoll_event e = {.events = EPOLLIN};
     uint16_t port = 0;
     int rc;
 
+    t->listen_fd = -1;
     hb_tcp_take_reserve(t);
     t->direct = is_libcs((void *)(uintptr_t)&send) &&
                 is_libcs((void *)(uintptr_t)&recv);
-    t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    t->listen_fd = listen_on(AF_INET6, &port);
-    if (t->listen_fd < 0) {
-        t->listen_fd = listen_on(AF_INET, &port);
-    }
-    if (t->listen_fd >= 0) {
-        hb_tcp_be_near(t, t->listen_fd);
-    }
-    if (t->epoll_fd < 0 || t->listen_fd < 0 ||
-        getrandom(t->token, sizeof t->token, 0) != sizeof t->token ||
-        epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, t->listen_fd, &e) < 0) {
-        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no TCP port for ranks of other "
-                      "nodes (of net.ipv4.ip_local_port_range, with socket, "
-                      "listen, accept4, epoll_ctl)");
-        hb_tcp_destroy(t);
-        return HPCBOOT_ERR_SYSTEM;
-    }
     t->limit_s = limit_s();
-    rc = hb_carrier_wish_read(&t->wish, err);
+    rc = open_port(t, &port, err);
+    rc = rc < 0 ? rc : hb_carrier_wish_read(&t->wish, err);
     rc = rc < 0 ? rc : read_interfaces(t, err);
     rc = rc < 0 ? rc : limit_rails(&t->ours, err);
     rc = rc < 0 ? rc : choose_ours(t, err);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -306,6 +308,29 @@ static void a_device_that_is_named_and_is_not_there_is_an_error(void **state)
     hb_buf_destroy(&address);
 }
 
+/* It is no want of ports. */
+static void who_has_no_descriptor_left_is_told_so(void **state)
+{
+    int lowest = dup(STDIN_FILENO), rc;
+    struct hb_xport *x = NULL;
+    struct hpcboot_error err;
+    struct rlimit was, none;
+    struct hb_buf address;
+
+    (void)state;
+    hb_buf_init(&address, 255);
+    close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = (struct rlimit){(rlim_t)lowest, was.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rc = hb_xport_open(&x, &address, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(rc, HPCBOOT_ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "ulimit -n"));
+    assert_null(strstr(err.text, "port"));
+    hb_buf_destroy(&address);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +349,7 @@ int main(void)
         cmocka_unit_test(the_fullest_card_is_no_longer_than_one_may_be),
         cmocka_unit_test(only_the_device_that_is_asked_for_is_read),
         cmocka_unit_test(a_device_that_is_named_and_is_not_there_is_an_error),
+        cmocka_unit_test(who_has_no_descriptor_left_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

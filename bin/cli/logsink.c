@@ -118,6 +118,11 @@ char *hb_logsink_line(enum hb_log_level level, const char *text)
 
 void hb_logsink_open(const char *program, enum hb_log_level max_level)
 {
+    static char last_words[160];
+
+    snprintf(last_words, sizeof last_words, "%s: error: out of memory%s\n",
+             program, hb_errno_remedy(ENOMEM));
+    hb_no_memory_says(last_words);
     sink.program = program;
     sink.loop_thread = pthread_self();
     hb_log_set_sink(record, NULL, max_level);

@@ -9,6 +9,7 @@
  * wait and make sure that nothing survives; the third is the agent proper. */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -158,10 +159,21 @@ static const struct {
     {"serve", serve_main},
 };
 
+/* As hbrun takes an agent's own words for the cause. */
+static void prepare_last_words(void)
+{
+    static char words[160];
+
+    snprintf(words, sizeof words, "hpcbootd: out of memory%s\n",
+             hb_errno_remedy(ENOMEM));
+    hb_no_memory_says(words);
+}
+
 int main(int argc, char **argv)
 {
     size_t i = 0;
 
+    prepare_last_words();
     if (hb_fd_fill_standard(NULL) < 0) {
         return EXIT_HOST; /* there may be nowhere to say it */
     }

@@ -314,12 +314,8 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->examining = h->examined = h->surveying = h->wired = h->ports_asked = 0;
     host_disarm(h);
     host_probe_end(h); /* its next loss is another one */
-    /* A login over SSH judges others' proofs; and what an agent that a command
-     * has started says when its link ends comes this way alone. */
-    if (host_way(h) == HB_BOOT_FORK) {
-        hb_boot_cancel(h->boot);
-        h->boot = NULL;
-    }
+    /* The boot stays: a login over SSH judges others' proofs, and what an agent
+     * says when it ends comes this way alone. */
     hb_link_limit(h->link, 0);
     h->clock = (struct hb_offset){0};
     hb_offset_heard(&h->clock, m->time_ns, hb_now_ns());

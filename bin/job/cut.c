@@ -288,7 +288,7 @@ static struct job_cuts *cuts_of(struct job *j)
         j->cuts = hb_xcalloc(1, sizeof *j->cuts);
         j->cuts->timer = evtimer_new(j->base, on_due, j);
         if (j->cuts->timer == NULL) {
-            abort(); /* as hb_xmalloc does */
+            hb_no_memory();
         }
     }
     return j->cuts;

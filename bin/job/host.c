@@ -39,7 +39,7 @@ void host_arm_ms(struct job_host *h, int64_t ms)
         h->timer = evtimer_new(h->job->base, on_timer, h);
     }
     if (h->timer == NULL) {
-        abort(); /* as hb_xmalloc does */
+        hb_no_memory();
     }
     arm_ms(h->timer, ms);
 }

@@ -5,8 +5,9 @@
  * durations out of text, and the nearest word to one that was mistyped.
  *
  * Memory here is small (names, sentences, command lines), and a launcher
- * that cannot have a hundred bytes has no better answer than abort(). What
- * may be large is taken from struct hb_buf or malloc, and checked.
+ * that cannot have a hundred bytes has no better answer than a sentence and
+ * abort(). What may be large is taken from struct hb_buf or malloc, and
+ * checked.
  *
  * Number parsers take the whole text or nothing: "4x", " 4" and "" are
  * errors, so that a mistyped option is never half understood.
@@ -23,16 +24,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define STR_FIRST_CAP 64u /* a short line */
 /* glibc keeps freed blocks of up to so many bytes for each thread; its calloc
  * (that of 2.36) takes none of them, but searches, and tidies, the heap. */
 #define KEPT_MOST ((size_t)1032)
 
+static const char *last_words;
+
+void hb_no_memory_says(const char *words)
+{
+    last_words = words;
+}
+
+void hb_no_memory(void)
+{
+    if (last_words != NULL) {
+        ssize_t n = write(STDERR_FILENO, last_words, strlen(last_words));
+
+        (void)n;
+    }
+    abort();
+}
+
 static void *must_have(void *p)
 {
     if (p == NULL) {
-        abort();
+        hb_no_memory();
     }
     return p;
 }
@@ -102,7 +121,7 @@ static void make_room(struct hb_str *o, size_t n)
     size_t cap = o->cap > 0 ? o->cap : STR_FIRST_CAP;
 
     if (n > SIZE_MAX / 2 - o->len - 1) {
-        abort();
+        hb_no_memory();
     }
     while (cap < o->len + n + 1) {
         cap *= 2;

@@ -11,7 +11,11 @@
 
 /* Zeroed, for what is allocated and freed often; NULL if there is none. */
 void *hb_zalloc(size_t n);
-/* Memory that is small and must be there: abort() on failure. */
+/* abort(), behind the words that a program has set; a library sets none. They
+ * are borrowed. */
+_Noreturn void hb_no_memory(void);
+void hb_no_memory_says(const char *words);
+/* Memory that is small and must be there: hb_no_memory() on failure. */
 void *hb_xmalloc(size_t n);
 void *hb_xcalloc(size_t n, size_t size);
 void *hb_xrealloc(void *p, size_t n);

@@ -7,11 +7,12 @@
 
 #include "lib/trust/secret.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include "lib/base/str.h"
 
 void hb_secret_alloc(struct hb_secret *s, size_t len)
 {
@@ -23,7 +24,7 @@ void hb_secret_alloc(struct hb_secret *s, size_t len)
              /* cppcheck-suppress invalidFunctionArg */
              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
-        abort();
+        hb_no_memory();
     }
     (void)madvise(p, s->mapped, MADV_DONTDUMP);
     (void)madvise(p, s->mapped, MADV_WIPEONFORK);

@@ -220,6 +220,15 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     done
 }
 
+@test "no memory for hbrun itself: the remedy is told" {
+    ! is_sanitized || skip 'a sanitizer has memory of its own'
+    "${cc[@]}" -shared -fPIC -o no_memory.so "$fakes/no_memory.c"
+    run env LD_PRELOAD="$PWD/no_memory.so" NO_MEMORY_IN=hbrun \
+        NO_MEMORY_FOR=1235 "$hbrun" -n 1 true "$(printf '%01234d' 0)"
+    ended_with 134
+    says '^hbrun: error: out of memory; raise the limit on memory'
+}
+
 @test "too few processes, at whatever comes first: the limit is named" {
     local n
     need_root

@@ -111,10 +111,12 @@ static ssize_t send_some(struct native_socket *s)
  * answered, and would wait for it. */
 static void socket_flush(struct native_socket *s)
 {
-    ssize_t n = 0;
+    ssize_t n = hb_buf_failed(&s->out) ? -1 : 0;
 
-    while (hb_buf_left(&s->out) > 0 && (n = send_some(s)) >= 0) {
-        hb_buf_skip(&s->out, (size_t)n);
+    errno = ENOMEM; /* for an answer there is no room for */
+    while (n >= 0 && hb_buf_left(&s->out) > 0) {
+        n = send_some(s);
+        hb_buf_skip(&s->out, n > 0 ? (size_t)n : 0);
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         hb_buf_tidy(&s->out, SIZE_MAX);
@@ -202,9 +204,7 @@ static void native_send(void *arg, void *conn_arg, const void *data,
     struct native_socket *s = conn_arg;
 
     hb_buf_put_raw(&s->out, data, len);
-    if (fd >= 0) {
-        s->pass_fd = fd;
-    }
+    s->pass_fd = fd >= 0 ? fd : s->pass_fd;
     socket_flush(s);
 }
 

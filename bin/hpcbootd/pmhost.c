@@ -85,6 +85,9 @@ static void answer_local_fence(struct agent *a, struct hb_bytes key,
         hb_buf_put_u32(&f->data, a->node);
         hb_buf_put_blob(&f->data, data.data, data.len);
     }
+    if (hb_buf_failed(&f->key) || hb_buf_failed(&f->data)) {
+        hb_no_memory(); /* who has joined it would wait for ever */
+    }
     event_base_once(a->base, -1, EV_TIMEOUT, deliver_local_fence, f, &now);
 }
 

@@ -419,10 +419,19 @@ static size_t sink_write(struct rank_sink *s)
     return taken;
 }
 
+/* No reader would know that a part is missing, or that an answer is. */
+static void sink_add(struct rank_sink *s, const void *data, size_t len)
+{
+    hb_buf_put_raw(&s->queue, data, len);
+    if (hb_buf_failed(&s->queue)) {
+        hb_no_memory();
+    }
+}
+
 void rank_sink_put(struct rank_sink *s, const void *data, size_t len)
 {
     if (s->fd >= 0) {
-        hb_buf_put_raw(&s->queue, data, len);
+        sink_add(s, data, len);
         (void)sink_write(s);
     }
 }
@@ -479,7 +488,7 @@ void rank_stdin(struct rank *r, const struct hb_msg_stdin *m)
     }
     a->stdin_ended |= (m->flags & HB_IN_EOF) != 0;
     if (r->in.fd >= 0) {
-        hb_buf_put_raw(&r->in.queue, m->data.data, m->data.len);
+        sink_add(&r->in, m->data.data, m->data.len);
         r->in.eof |= (m->flags & HB_IN_EOF) != 0;
         r->stdin_taken += sink_write(&r->in);
     }

@@ -41,6 +41,9 @@ static void put_answer(struct hb_native_conn *c, int status, const char *text,
     hb_buf_put_str(&b, text);
     hb_buf_put_blob(&b, value.data, value.len);
     hb_native_end(&b, begun);
+    if (hb_buf_failed(&b)) {
+        hb_no_memory(); /* who has asked would wait for ever */
+    }
     c->server->host.send(c->server->arg, c->arg, b.data, b.len, fd);
     hb_buf_destroy(&b);
 }

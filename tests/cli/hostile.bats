@@ -229,6 +229,19 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     says '^hbrun: error: out of memory; raise the limit on memory'
 }
 
+# A piece of it that is lost would be missed by nobody.
+@test "no memory for standard input on its way: the agent says so, and ends" {
+    ! is_sanitized || skip 'a sanitizer has memory of its own'
+    "${cc[@]}" -shared -fPIC -o no_memory.so "$fakes/no_memory.c"
+    head -c 300000 /dev/zero > input
+    run timeout -s KILL "$HB_LIMIT" env LD_PRELOAD="$PWD/no_memory.so" \
+        NO_MEMORY_IN=hpcbootd NO_MEMORY_FOR=262144 "$hbrun" -n 1 \
+        sh -c 'sleep 60; wc -c' < input
+    ended_with 75
+    says 'error: host .*: "hpcbootd: out of memory; raise the limit on memory'
+    nothing_left
+}
+
 @test "too few processes, at whatever comes first: the limit is named" {
     local n
     need_root

@@ -405,16 +405,33 @@ static int open_watch(int fds[2], struct hpcboot_error *err)
     return rc;
 }
 
+static pid_t fork_below(struct hpcboot_error *err)
+{
+    pid_t pid = fork();
+
+    if (pid < 0) {
+        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                      "cannot fork the agent and its guard");
+    }
+    return pid;
+}
+
 /* Returns in the agent with 0, or in a guard that cannot make one with -1. */
-static pid_t below_keeper(pid_t keeper, int alive_fd)
+static pid_t below_keeper(pid_t keeper, int alive_fd,
+                          struct hpcboot_error *err)
 {
     pid_t agent;
 
     prctl(PR_SET_PDEATHSIG, (unsigned long)KEEPER_GONE);
-    if (getppid() != keeper || hb_become_subreaper(NULL) < 0) {
+    if (getppid() != keeper) {
+        hb_fail(err, HPCBOOT_ERR_SYSTEM, "the keeper, above the agent and its "
+                "guard, has ended: was it killed?");
         return -1;
     }
-    agent = fork();
+    if (hb_become_subreaper(err) < 0) {
+        return -1;
+    }
+    agent = fork_below(err);
     if (agent > 0) {
         guard_run(keeper, agent, alive_fd);
     }
@@ -446,16 +463,14 @@ int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err)
     signal(SIGCHLD, SIG_DFL);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    guard = fork();
+    guard = fork_below(err);
     if (guard > 0) {
         keeper_run(guard);
     }
     if (guard == 0) {
-        agent = below_keeper(keeper, fds[1]);
+        agent = below_keeper(keeper, fds[1], err);
     }
-    rc = agent < 0 ? hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
-                                   "cannot fork the agent and its guard")
-                   : hb_become_subreaper(err);
+    rc = agent < 0 ? HPCBOOT_ERR_SYSTEM : hb_become_subreaper(err);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (rc == HPCBOOT_OK) {
         *watch_fd_out = fds[0];

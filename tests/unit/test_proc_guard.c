@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,14 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "tests/unit/proc_world.h"
+
+static atomic_int is_orphan;
+
+/* In the place of the C library's. */
+pid_t getppid(void)
+{
+    return atomic_load(&is_orphan) ? 1 : (pid_t)syscall(SYS_getppid);
+}
 
 static char own_words[] = "test_proc_guard\0" "and its words";
 
@@ -51,6 +60,32 @@ static pid_t start(void (*agent)(int watch_fd), int expected)
         _exit(0);
     }
     return keeper;
+}
+
+static void a_keeper_that_is_gone_at_once_is_named(void **state)
+{
+    int fds[2], status;
+    char text[HPCBOOT_ERROR_TEXT_MAX] = "";
+    pid_t keeper;
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    keeper = fork();
+    if (keeper == 0) {
+        struct hpcboot_error err = {0};
+        int watch_fd = -1;
+
+        atomic_store(&is_orphan, 1);
+        if (hb_guard_enter(&watch_fd, &err) < 0) {
+            hb_fd_write_all(fds[1], err.text, strlen(err.text), NULL);
+        }
+        _exit(0);
+    }
+    close(fds[1]);
+    assert_true(read(fds[0], text, sizeof text - 1) > 0);
+    close(fds[0]);
+    assert_non_null(strstr(text, "the keeper"));
+    assert_int_equal(waitpid(keeper, &status, 0), keeper);
 }
 
 /* Pidfds of all that have entered. */
@@ -452,6 +487,7 @@ static void a_killed_agents_session_directory_is_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_keeper_that_is_gone_at_once_is_named),
         WORLD_TEST(a_killed_agent_leaves_nothing),
         WORLD_TEST(a_killed_guard_is_noticed_by_the_agent),
         WORLD_TEST(a_stopped_agent_ends_some_time_after_its_link),

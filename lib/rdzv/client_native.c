@@ -68,8 +68,13 @@ static int wait_for(struct native *n, short events, struct hpcboot_error *err)
     return 0;
 }
 
-static int lost(struct hpcboot_error *err)
+/* got < 0: errno says more. */
+static int lost(ssize_t got, struct hpcboot_error *err)
 {
+    if (got < 0 && errno != EPIPE && errno != ECONNRESET) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "the agent of hbrun "
+                             "cannot be talked to");
+    }
     return hb_fail(err, HPCBOOT_ERR_CLOSED, "the agent of hbrun has closed the "
                    "connection: the job is ending, this process is not the "
                    "only one of its rank, or its hpcboot_init has failed "
@@ -91,7 +96,7 @@ static int send_out(struct native *n, struct hpcboot_error *err)
                 return rc;
             }
         } else if (w < 0 && errno != EINTR) {
-            return lost(err);
+            return lost(w, err);
         }
     }
     hb_buf_clear(&n->out);
@@ -134,7 +139,7 @@ static int receive_some(struct native *n, struct hpcboot_error *err)
         return 0;
     }
     if (got <= 0) {
-        return lost(err);
+        return lost(got, err);
     }
     take_fd(n, &m);
     n->fd_cut |= (m.msg_flags & MSG_CTRUNC) != 0;

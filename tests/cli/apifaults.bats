@@ -276,6 +276,16 @@ END
     says 'rank -1: .*the agent of hbrun has closed the connection'
 }
 
+@test "a rank that may not hear its agent is told that, not that it is gone" {
+    local refuse
+    refuse=$(fake refuse)
+    "$refuse" recvmsg true || skip 'no seccomp filter can be set here'
+    run timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 "$refuse" recvmsg "$probe" who
+    ended_with 1
+    says 'agent of hbrun cannot be talked to: Operation not permitted'
+    says_not 'has closed the connection'
+}
+
 # The first is without the socket it inherited, the others make their own.
 @test "no calls may be accepted: an error, and nobody waits" {
     local refuse

@@ -21,7 +21,7 @@ static const struct {
     const char *name;
     unsigned number;
 } calls[] = {
-    {"sendmsg", SYS_sendmsg},
+    {"sendmsg", SYS_sendmsg}, {"recvmsg", SYS_recvmsg},
     {"mbind", SYS_mbind}, {"set_mempolicy", SYS_set_mempolicy},
     {"get_mempolicy", SYS_get_mempolicy},
     {"sched_setaffinity", SYS_sched_setaffinity}, {"accept4", SYS_accept4},

@@ -83,6 +83,11 @@ static int lost(ssize_t got, struct hpcboot_error *err)
 
 static int send_out(struct native *n, struct hpcboot_error *err)
 {
+    if (hb_buf_failed(&n->out)) { /* no part of a question may leave */
+        hb_buf_clear(&n->out);
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a question to "
+                       "the agent of hbrun");
+    }
     while (hb_buf_left(&n->out) > 0) {
         ssize_t w = send(n->fd, hb_buf_next(&n->out), hb_buf_left(&n->out),
                          MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -286,6 +286,16 @@ END
     says_not 'has closed the connection'
 }
 
+# As much as the longest question takes.
+@test "no memory for a question to the agent: an error, and nobody waits" {
+    ! is_sanitized || skip 'a sanitizer has memory of its own'
+    "${cc[@]}" -shared -fPIC -o no_memory.so "$fakes/no_memory.c"
+    run hb -n 2 -x LD_PRELOAD="$PWD/no_memory.so" -x NO_MEMORY_IN=apiprobe \
+        -x NO_MEMORY_FOR=$(((1 << 20) + 4096 + 65536)) "$probe" blobs
+    ended_with 1
+    says 'hpcboot_put.*: no memory for a question to the agent of hbrun'
+}
+
 # The first is without the socket it inherited, the others make their own.
 @test "no calls may be accepted: an error, and nobody waits" {
     local refuse

@@ -60,9 +60,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     struct hpcboot_error why = {0};
     int rc;
 
-    if (text == NULL || hb_source_env(req, "PYTHONUNBUFFERED") == NULL) {
-        *reason_out = hb_xstrdup("TF_CONFIG and PYTHONUNBUFFERED are not both "
-                                 "set");
+    if (text == NULL) {
+        *reason_out = hb_xstrdup("TF_CONFIG is not set");
         return 0;
     }
     rc = hb_gang_json_open(&json, &why);

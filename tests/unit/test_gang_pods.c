@@ -353,7 +353,7 @@ static void torchs_words_for_slots_are_understood(void **state)
 #ifdef HAVE_JANSSON
 static void a_tfjob_is_found(void **state)
 {
-    assert_pod("tfjob", "PYTHONUNBUFFERED=1 TF_CONFIG={\"cluster\":{\"ps\":["
+    assert_pod("tfjob", "TF_CONFIG={\"cluster\":{\"ps\":["
                "\"tf-ps-0.hpc.svc:2222\"],\"worker\":[\"tf-worker-0.hpc.svc:"
                "2222\",\"tf-worker-1.hpc.svc:2222\"]},\"task\":{\"type\":"
                "\"worker\",\"index\":0},\"environment\":\"cloud\"}", "TFJob",
@@ -363,7 +363,7 @@ static void a_tfjob_is_found(void **state)
 static void a_tfjob_with_dynamic_workers_is_found(void **state)
 {
     struct hb_gang g = gather_pod("none",
-        "PYTHONUNBUFFERED=1 TF_CONFIG={\"cluster\":{\"worker\":{\"1\":"
+        "TF_CONFIG={\"cluster\":{\"worker\":{\"1\":"
         "\"tf-worker-1.hpc.svc:2222\"},\"ps\":[\"tf-ps-0.hpc.svc:2222\"]},"
         "\"task\":{\"type\":\"worker\",\"index\":1}}");
 
@@ -382,7 +382,7 @@ static void a_tf_config_that_is_no_json_is_passed_over(void **state)
         "{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{}}"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        char *env = hb_xasprintf("PYTHONUNBUFFERED=1 TF_CONFIG=%s", texts[i]);
+        char *env = hb_xasprintf("TF_CONFIG=%s", texts[i]);
         struct hb_gang g = gather_pod("none", env);
         assert_string_equal(g.source, "this host");
         assert_has(passed_over(&g, "TFJob"), "TF_CONFIG");

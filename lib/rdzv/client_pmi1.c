@@ -30,8 +30,9 @@
 #define NAME_MAX_BYTES 256u
 #define RANKS_MAX (1 << 24)
 #define FD_LIMIT (1 << 20)
-/* What every server of PMI-1 takes (PMI_MAXVALLEN is 1024), with its NUL. */
-#define CHUNK_BYTES 500u
+/* As hexadecimal digits it leaves of a line of 1024 bytes, all that Hydra 4.2
+ * can write and others can read, the room for a kvsname of 255 and a key. */
+#define CHUNK_BYTES 350u
 #define LENGTH_DIGITS 8
 #define BARRIER_OUT "barrier_out"
 

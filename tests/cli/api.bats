@@ -527,6 +527,36 @@ END
     says '^rank 2 of 3, local 2 of 3, node 0 of 1, host .*, by pmi1$'
 }
 
+@test "PMI-1: no line is longer than the lines of launchers" {
+    need python3 mpiexec.mpich
+    cat > between.py <<'END'
+import os, socket, subprocess, sys, threading
+launcher = socket.socket(fileno=int(os.environ['PMI_FD']))
+here, there = socket.socketpair()
+longest = [0]
+def carry(source, to):
+    for line in source.makefile('rb'):
+        longest[0] = max(longest[0], len(line))
+        to.sendall(line)
+def answer():
+    carry(launcher, here)
+    here.shutdown(socket.SHUT_WR)
+threading.Thread(target=answer, daemon=True).start()
+rank = subprocess.Popen(sys.argv[1:], pass_fds=[there.fileno()],
+                        env=dict(os.environ, PMI_FD=str(there.fileno())))
+there.close()
+carry(here, launcher)
+status = rank.wait()
+print('longest line:', 'short' if 512 < longest[0] < 1024 else longest[0])
+sys.exit(status)
+END
+    # shellcheck disable=SC2086
+    run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 3 python3 between.py \
+        "$probe" $all
+    ended_with 0
+    [ "$(grep -c '^longest line: short$' <<< "$output")" -eq 3 ]
+}
+
 @test "PMI-1: a launcher whose variables cannot be used is an error" {
     local given
     for given in 'PMI_PORT=127.0.0.1:1 PMI_ID=0|cannot be reached: Connection' \

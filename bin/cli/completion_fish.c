@@ -96,7 +96,7 @@ static void where(FILE *out)
           "            set where arguments; continue\n"
           "        else if test \"$word\" = --\n"
           "            set where program; continue\n"
-          "        else if not string match -q -- '-?*' $word\n"
+          "        else if not string match -qr -- '^-.' $word\n"
           "            set where arguments; continue\n"
           "        end\n"
           "        set name (string replace -r '^--?' '' -- $word)\n"

@@ -283,8 +283,9 @@ END
 # What fish offers at the end of a line, without the texts.
 fish_offers() { # PROGRAM LINE
     # shellcheck disable=SC2016  # for fish
-    timeout -s KILL "$HB_LIMIT" fish --no-config -c '$argv[1] --completion fish |
-        source; complete -C $argv[2]' "$HB_BUILDDIR/$1" "$2" | cut -f 1
+    timeout -s KILL "$HB_LIMIT" fish --no-config --features "${features:-}" -c \
+        '$argv[1] --completion fish | source; complete -C $argv[2]' \
+        "$HB_BUILDDIR/$1" "$2" | cut -f 1
 }
 
 @test "fish too: options of hbrun before a program alone, and behind ':'" {
@@ -300,6 +301,15 @@ fish_offers() { # PROGRAM LINE
         run fish_offers hbrun "hbrun $line --timeo"
         says_not 'timeout'
     done
+}
+
+@test "fish too, where '?' is no wildcard, as from its 4.0 on" {
+    local features=qmark-noglob
+    need fish
+    run fish_offers hbrun 'hbrun -n 2 --timeo'
+    says '^--timeout$'
+    run fish_offers hbrun 'hbrun --on-failure re'
+    [ "$output" = $'respawn\nrestart-job' ]
 }
 
 @test "fish too: words of an option, files, programs; and those of hpcboot" {

@@ -93,10 +93,9 @@ static const struct addrinfo *pick(const struct addrinfo *list, int family,
 
 static void take_addresses(struct hb_dial *dial, const struct addrinfo *list)
 {
-    const struct addrinfo *taken[HB_DIAL_ADDRS_MAX];
+    const struct addrinfo *taken[HB_DIAL_ADDRS_MAX], *last = NULL;
 
     while (dial->n < HB_DIAL_ADDRS_MAX) {
-        const struct addrinfo *last = dial->n ? taken[dial->n - 1] : NULL;
         int other = !last ? 0 : last->ai_family == AF_INET ? AF_INET6 : AF_INET;
         const struct addrinfo *ai = pick(list, other, taken, dial->n);
         struct attempt *a = &dial->attempts[dial->n];
@@ -111,6 +110,7 @@ static void take_addresses(struct hb_dial *dial, const struct addrinfo *list)
         a->dial = dial;
         a->fd = -1;
         taken[dial->n++] = ai;
+        last = ai;
     }
 }
 

@@ -45,7 +45,7 @@ static void find(void *lib, const char *fake, const char *name, void *to)
 static void open_driver(const char *library)
 {
     void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL), *context;
-    int device;
+    int device = 0;
 
     if (lib == NULL) {
         fail(dlerror());

@@ -177,7 +177,7 @@ pmix_parent() {
     ended_with 0
     for who in parent started; do
         for what in connect fence disconnect; do
-            says "^$who, $what: TIMEOUT$"
+            says "^$who, $what: (PMIX_ERR_)?TIMEOUT$"
         done
     done
 }

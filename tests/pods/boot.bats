@@ -709,7 +709,7 @@ by_authority() {
     done
     rm "$HOME/.ssh/id_ed25519"
     run -0 drive plain
-    says '^failed authenticate: .*Too many authentication failures.*ssh-agent'
+    says '^failed authenticate: .*(Too many authentication failures|disconnected).*ssh-agent'
     says 'name a file with --identity'
 }
 

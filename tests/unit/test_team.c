@@ -24,6 +24,8 @@ static int alloc_region(struct hb_segment *s, uint32_t local, size_t bytes,
 static int send_words(struct hb_xport *x, int dest, uint32_t context,
                       uint64_t tag, const void *data, size_t size,
                       struct hb_xport_req **out, struct hpcboot_error *err);
+/* gcc would put it where shrink.c hears a smaller message, too, and warn. */
+__attribute__((noinline))
 static int hear_words(struct hb_xport *x, int source, uint32_t context,
                       uint64_t tag, uint64_t mask, void *data, size_t capacity,
                       struct hb_xport_req **out, struct hpcboot_error *err);

@@ -43,6 +43,7 @@ struct pmi1 {
     struct hb_rdzv_inherited inherited; /* PMI_FD */
     int port_fd, id_fd; /* PMI_PORT: fd, and who has the PMI_ID; else -1 */
     int64_t deadline_ns;
+    uint32_t barriers; /* that this rank has come to */
     int owes;   /* the launcher: the answer to a barrier */
     int passed; /* that has come when another was due */
     char kvs[NAME_MAX_BYTES];
@@ -215,6 +216,7 @@ static int barrier(struct pmi1 *p, int64_t deadline_ns,
     if (!p->owes && !p->passed) {
         rc = say(p, line, err);
         p->owes = rc >= 0;
+        p->barriers += rc >= 0;
     }
     if (p->owes) {
         p->deadline_ns = deadline_ns;
@@ -283,20 +285,24 @@ static int pmi1_fetch(struct hb_foreign *f, uint32_t rank, uint32_t round,
     return 0;
 }
 
+/* By the barrier that this rank has come to last. A launcher may show a value
+ * before the barrier that is to show it, so it says which one that is. */
 static int has_ended(struct pmi1 *p, uint32_t rank)
 {
     char *line = hb_xasprintf("cmd=get kvsname=%s key=hb-%u-end\n", p->kvs,
                               rank);
     int rc = ask(p, line, "get_result", NULL);
+    char value[16] = "";
 
     free(line);
-    return rc == 0;
+    return rc == 0 && word(p, "value", value, sizeof value) &&
+           strtoul(value, NULL, 10) <= p->barriers;
 }
 
 static int say_end(struct pmi1 *p, struct hpcboot_error *err)
 {
-    char *line = hb_xasprintf("cmd=put kvsname=%s key=hb-%u-end value=1\n",
-                              p->kvs, p->f.r.rank);
+    char *line = hb_xasprintf("cmd=put kvsname=%s key=hb-%u-end value=%u\n",
+                              p->kvs, p->f.r.rank, p->barriers + 1);
     int rc = ask(p, line, "put_result", err);
 
     free(line);

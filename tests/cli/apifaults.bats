@@ -156,6 +156,62 @@ launched() {
     launched up mpiexec.mpich
 }
 
+# As the proxy of Hydra 4.2: what a rank has put is there before its barrier. Here
+# who asks whether the other has ended is answered once that has said so.
+@test "PMI-1: a rank that says that it ends has not yet come to that barrier" {
+    need python3
+    cat > server.py <<'END'
+import os, socket, subprocess, sys, threading
+values, here, done = {}, [], threading.Condition()
+def answer(rank, line, to):
+    words = dict(w.split('=', 1) for w in line.split())
+    cmd, key = words['cmd'], words.get('key')
+    if cmd == 'init':
+        return 'response_to_init rc=0 pmi_version=1 pmi_subversion=1'
+    if cmd == 'get_my_kvsname':
+        return 'my_kvsname rc=0 kvsname=k'
+    if cmd == 'put':
+        values[key] = words['value']
+    elif cmd == 'get':
+        if key == 'hb-%d-end' % (1 - rank):
+            done.wait_for(lambda: key in values)
+        return ('get_result rc=0 value=%s' % values[key] if key in values
+                else 'get_result rc=1')
+    elif cmd == 'barrier_in':
+        here.append(to)
+        if len(here) == 2:
+            for each in here:
+                each.sendall(b'cmd=barrier_out\n')
+            here.clear()
+        return None
+    elif here:
+        print('rank %d has left the other in a barrier' % rank, flush=True)
+        os._exit(3)
+    return cmd + ('_ack rc=0' if cmd == 'finalize' else '_result rc=0')
+def serve(rank, to):
+    for line in to.makefile():
+        with done:
+            reply = answer(rank, line, to)
+            done.notify_all()
+        if reply:
+            to.sendall(('cmd=%s\n' % reply).encode())
+ranks = []
+for rank in 0, 1:
+    ours, theirs = socket.socketpair()
+    threading.Thread(target=serve, args=(rank, ours), daemon=True).start()
+    ranks.append(subprocess.Popen(sys.argv[1:], pass_fds=[theirs.fileno()],
+        env=dict(os.environ, PMI_FD=str(theirs.fileno()), PMI_SIZE='2',
+                 PMI_RANK=str(rank))))
+    theirs.close()
+sys.exit(max(abs(r.wait()) for r in ranks))
+END
+    run timeout -s KILL "$HB_LIMIT" python3 server.py \
+        "$HB_BUILDDIR/tests/cli/apilaunched" up
+    ended_with 0
+    says '^rank 0 of pmi1 is through$'
+    says '^rank 1 of pmi1 is through$'
+}
+
 @test "PMI-1, PMIx: messages are on their way in a fence of the node" {
     launched node mpiexec.mpich mpirun.openmpi
 }

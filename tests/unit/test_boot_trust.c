@@ -56,6 +56,8 @@ char *hb_ssh_command_to_forget(const struct hb_ssh_settings *s, int port,
     return hb_xstrdup(file);
 }
 
+/* What libssh 0.12 has in its place is not in 0.10. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static ssh_key new_key(void)
 {
     ssh_key key = NULL;

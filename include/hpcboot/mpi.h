@@ -26,24 +26,29 @@ static inline int hpcboot_mpi_allgather_(void *arg, const void *send,
     return 1;
 }
 
-/* As hpcboot_init, for the ranks of `comm`, in its order. `comm` is borrowed
- * until hpcboot_finalize, which comes before MPI_Finalize; nobody else may use
- * it meanwhile (MPI_Comm_dup makes one for this). */
+/* As hpcboot_init, for the ranks of `comm`, in its order. One of two groups
+ * is ERR_USAGE. `comm` is borrowed until hpcboot_finalize, which comes before
+ * MPI_Finalize; nobody else may use it meanwhile (MPI_Comm_dup makes one for
+ * this). */
 static inline int hpcboot_init_mpi(const MPI_Comm *comm,
                                    const struct hpcboot_init_options *options,
                                    struct hpcboot_error *err)
 {
     struct hpcboot_bootstrap b = HPCBOOT_BOOTSTRAP_INIT;
+    int two = 0; /* groups; an allgather would bring the other's bytes */
 
     if (*comm == MPI_COMM_NULL ||
         MPI_Comm_rank(*comm, &b.rank) != MPI_SUCCESS ||
-        MPI_Comm_size(*comm, &b.size) != MPI_SUCCESS) {
+        MPI_Comm_size(*comm, &b.size) != MPI_SUCCESS ||
+        MPI_Comm_test_inter(*comm, &two) != MPI_SUCCESS || two) {
         if (err != NULL) {
             err->code = HPCBOOT_ERR_USAGE;
             err->sys_errno = 0;
-            snprintf(err->text, sizeof err->text, "hpcboot_init_mpi: MPI does "
-                     "not know the communicator; pass one that this rank is "
-                     "in");
+            snprintf(err->text, sizeof err->text, "hpcboot_init_mpi: %s",
+                     two ? "the communicator joins two groups; "
+                           "MPI_Intercomm_merge makes one of them"
+                         : "MPI does not know the communicator; pass one "
+                           "that this rank is in");
         }
         return HPCBOOT_ERR_USAGE;
     }

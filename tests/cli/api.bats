@@ -688,6 +688,45 @@ END
     done
 }
 
+@test "a communicator between two groups, Open MPI and MPICH" {
+    need_module pmix libpmix
+    need_plain_build
+    need mpicc.openmpi mpicc.mpich
+    cat > groups.c <<'END'
+#include <hpcboot/hpcboot.h>
+#include <hpcboot/mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    struct hpcboot_error err = {0};
+    MPI_Comm mine, between, one;
+    int me, rc;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_split(MPI_COMM_WORLD, me, 0, &mine);
+    MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, 1 - me, 0, &between);
+    rc = hpcboot_init_mpi(&between, NULL, &err);
+    printf("%d: %d %s\n", me, rc == HPCBOOT_ERR_USAGE, err.text);
+    MPI_Intercomm_merge(between, me, &one);
+    rc = hpcboot_init_mpi(&one, NULL, &err);
+    printf("%d is %d of %d\n", me, hpcboot_rank(), hpcboot_size());
+    if (rc == 0) {
+        hpcboot_finalize(NULL);
+    }
+    return MPI_Finalize();
+}
+END
+    for mpi in openmpi mpich; do
+        build mpicc.$mpi groups.c -std=c11 -O1
+        run hb -n 2 ./program
+        ended_with 0
+        for i in 0 1; do
+            says "^$i: 1 .*joins two groups; MPI_Intercomm_merge makes one"
+            says "^$i is $i of 2$"
+        done
+    done
+}
+
 @test "MPI and libhpcboot in one program, Open MPI and MPICH" {
     need_module pmix libpmix
     need_plain_build

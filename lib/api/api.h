@@ -87,7 +87,7 @@ struct api_state {
 extern struct api_state hb_api;
 
 /* check.c: ERR_USAGE with a text unless the library is between init and
- * finalize; */
+ * finalize, and not within an op of the user's; */
 int hb_api_ready(const char *call, struct hpcboot_error *err);
 int hb_api_team(const char *call, const struct hpcboot_team *team,
                 struct hpcboot_error *err);
@@ -105,6 +105,12 @@ int hb_api_flags(const char *call, unsigned flags, unsigned known,
 static inline int hb_api_is_in(void)
 {
     return atomic_load_explicit(&hb_api.phase, memory_order_relaxed) == API_IN;
+}
+/* Whether hb_api_ready need not be asked. */
+static inline int hb_api_is_ready(void)
+{
+    return hb_api_is_in() &&
+           atomic_load_explicit(&hb_coll_folding, memory_order_relaxed) == 0;
 }
 
 /* device.c: whose memory is at p; NULL: the host's. The regions of addresses

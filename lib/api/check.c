@@ -12,7 +12,10 @@ int hb_api_ready(const char *call, struct hpcboot_error *err)
 {
     switch (atomic_load(&hb_api.phase)) {
     case API_IN:
-        return 0;
+        return !hb_coll_is_folding()
+                   ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called by an "
+                                 "op of hpcboot_op_create, which must not "
+                                 "call the library", call);
     case API_ENDING:
     case API_OVER:
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called after "

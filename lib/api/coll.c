@@ -96,7 +96,7 @@ static int run(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
     struct hb_coll_user_op op, *user = NULL;
     int rc = 0;
 
-    if (__builtin_expect(!hb_api_is_in() || team == NULL ||
+    if (__builtin_expect(!hb_api_is_ready() || team == NULL ||
                          team->coll == NULL || a->count > PTRDIFF_MAX, 0)) {
         rc = check(team, a, err);
     }
@@ -194,14 +194,13 @@ int hpcboot_coll_start(struct hpcboot_team *team,
 
 int hpcboot_barrier(struct hpcboot_team *team, struct hpcboot_error *err)
 {
-    int rc;
+    int rc = 0;
 
-    if (__builtin_expect(hb_api_is_in() && team != NULL && team->coll != NULL,
-                         1)) {
-        return hb_coll_barrier(team->coll, err);
+    if (__builtin_expect(!hb_api_is_ready() || team == NULL ||
+                         team->coll == NULL, 0)) {
+        rc = hb_api_team("barrier", team, err);
     }
-    rc = hb_api_team("barrier", team, err);
-    return rc;
+    return rc < 0 ? rc : hb_coll_barrier(team->coll, err);
 }
 
 int hpcboot_ibarrier(struct hpcboot_team *team, struct hpcboot_request **out,

@@ -277,6 +277,11 @@ struct hb_coll_user_op {
     size_t element_bytes; /* for HPCBOOT_BYTE: never cut; 0: 1 */
 };
 
+/* How many threads are in an op of the user's now, and whether this one is: it
+ * must not call the library. */
+extern _Atomic unsigned hb_coll_folding;
+bool hb_coll_is_folding(void);
+
 /* Calls of the user that lib/api makes of others, and that are told by their
  * own names: hb_coll_as puts one into the flags of a call's arguments. */
 enum {

@@ -32,16 +32,29 @@
  * first-level one. */
 #define OUT_BLOCK 8192
 
+_Atomic unsigned hb_coll_folding;
+static _Thread_local bool folding;
+
+bool hb_coll_is_folding(void)
+{
+    return folding;
+}
+
 /* An op of the user changes its second operand: from the last rank down, in a
  * room of its own, since `dst` may be one of the sources. */
 static void fold_user(struct hb_coll_team *t, struct hb_op *op, void *dst,
                       int n, size_t bytes)
 {
     size_t count = bytes / hb_coll_type_size(op->type);
+
     memcpy(t->fold_room, t->src[n - 1], bytes);
+    folding = true;
+    atomic_fetch_add_explicit(&hb_coll_folding, 1, memory_order_relaxed);
     for (int s = n - 2; s >= 0; s--) {
         op->user.fn(t->src[s], t->fold_room, count, op->type, op->user.arg);
     }
+    atomic_fetch_sub_explicit(&hb_coll_folding, 1, memory_order_relaxed);
+    folding = false;
     memcpy(dst, t->fold_room, bytes);
 }
 

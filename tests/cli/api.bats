@@ -128,6 +128,8 @@ mix() {
     ended_with 0
     says 'started: .*rank 1 has a process that has called hpcboot_init and has'
     says_not 'warning'
+    run hb -n 2 "$misuse" threads
+    ended_with 0
     if type mpiexec.mpich > /dev/null 2>&1; then
         run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 2 "$misuse"
         ended_with 0

@@ -4,7 +4,8 @@
 /* Every function of libhpcboot used wrongly. Three tables: what each does
  * before hpcboot_init and after hpcboot_finalize, and what is wrong in
  * between, with the word that its text must have. `apimisuse names` prints the
- * functions of the first table, which are to be all of them. Run with any
+ * functions of the first table, which are to be all of them; `apimisuse
+ * threads` asks for HPCBOOT_THREADS_MULTIPLE. Run with any
  * number of ranks; it exits with 1 and a sentence when something is let
  * through, and does not exit at all where it crashes. */
 #include "config.h"
@@ -470,6 +471,35 @@ static void nothing_wrong(void)
                hpcboot_wait(&req, 0, &err) == 0));
 }
 
+/* An op of the user's: `arg` counts its calls. */
+static void calling(const void *in, void *inout, size_t count,
+                    enum hpcboot_type type, void *arg)
+{
+    const char *word = "must not call";
+
+    W(word, hpcboot_barrier(team, &err));
+    W(word, hpcboot_allreduce(a, b, 1, T, O, team, &err));
+    W(word, hpcboot_coll(team, &args, &err));
+    W(word, hpcboot_send(team, 0, 0, a, 4, &err));
+    W(word, hpcboot_progress(&err));
+    W(word, hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, 0, &err));
+    W(word, hpcboot_team_split(team, 0, 0, &other, &err));
+    W(word, hpcboot_alloc(4, &p, &err));
+    W(word, hpcboot_finalize(&err));
+    ++*(int32_t *)arg;
+}
+
+static void in_an_op(void)
+{
+    int32_t calls = 0, all = 0, one = 1, sum;
+    int op = hpcboot_op_create(calling, &calls, 0, 0, &err);
+
+    W(NULL, is(hpcboot_allreduce(&one, &sum, 1, T, op, team, &err) == 0));
+    W(NULL, is(hpcboot_allreduce(&calls, &all, 1, T, O, team, &err) == 0));
+    W(NULL, is((all > 0) == (n > 1)));
+    W(NULL, is(hpcboot_op_destroy(op, &err) == 0));
+}
+
 /* A fork is none of the job's ranks, and does not harm the one that it is of.
  */
 static void in_a_child(void)
@@ -535,7 +565,9 @@ int main(int argc, char **argv)
     options.struct_size = 1;
     W("INIT_OPTIONS_INIT", hpcboot_init(&options, &err));
     W("BOOTSTRAP_INIT", hpcboot_init_with(NULL, NULL, &err));
-    if (hpcboot_init(NULL, &err) < 0) {
+    options = (struct hpcboot_init_options)HPCBOOT_INIT_OPTIONS_INIT;
+    options.threads = HPCBOOT_THREADS_MULTIPLE;
+    if (hpcboot_init(argc > 1 ? &options : NULL, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
@@ -549,6 +581,7 @@ int main(int argc, char **argv)
     wrong_peers_and_requests();
     wrong_teams_and_values();
     nothing_wrong();
+    in_an_op();
     in_a_child();
     in_a_program();
     /* No error has been asked for, and after all of it the team is whole. */

@@ -68,10 +68,18 @@ static int wait_for(struct native *n, short events, struct hpcboot_error *err)
     return 0;
 }
 
-/* got < 0: errno says more. */
-static int lost(ssize_t got, struct hpcboot_error *err)
+/* `sys_errno`: of the call that failed; 0: the agent's end is closed. */
+static int lost(const struct native *n, int sys_errno,
+                struct hpcboot_error *err)
 {
-    if (got < 0 && errno != EPIPE && errno != ECONNRESET) {
+    if (sys_errno == EBADF || sys_errno == ENOTSOCK) {
+        return hb_fail(err, HPCBOOT_ERR_CLOSED, "descriptor %d, by which this "
+                       "rank talks to the agent of hbrun, has been closed by "
+                       "the program or one of its libraries after "
+                       "hpcboot_init", n->fd);
+    }
+    if (sys_errno != 0 && sys_errno != EPIPE && sys_errno != ECONNRESET) {
+        errno = sys_errno;
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "the agent of hbrun "
                              "cannot be talked to");
     }
@@ -101,7 +109,7 @@ static int send_out(struct native *n, struct hpcboot_error *err)
                 return rc;
             }
         } else if (w < 0 && errno != EINTR) {
-            return lost(w, err);
+            return lost(n, errno, err);
         }
     }
     hb_buf_clear(&n->out);
@@ -144,7 +152,7 @@ static int receive_some(struct native *n, struct hpcboot_error *err)
         return 0;
     }
     if (got <= 0) {
-        return lost(got, err);
+        return lost(n, got < 0 ? errno : 0, err);
     }
     take_fd(n, &m);
     n->fd_cut |= (m.msg_flags & MSG_CTRUNC) != 0;

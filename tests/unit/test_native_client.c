@@ -6,11 +6,13 @@
 
 #include "lib/rdzv/client.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,6 +21,7 @@
 #include "native_agent.h"
 
 #define SOON_MS 20
+#define FDS 1024
 #define PATIENCE_MS 60000 /* for what comes, on a machine however busy */
 
 static int address(void *arg, struct hb_buf *out, struct hpcboot_error *err)
@@ -107,12 +110,46 @@ static void test_a_rank_without_a_descriptor_left(void **state)
     native_agent_stop(&a);
 }
 
+/* The number by which the library talks to the agent: another one of the same
+ * socket. */
+static int talks_by(const struct native_agent *a)
+{
+    struct stat theirs, st;
+    int fd = 0;
+
+    assert_int_equal(fstat(a->fd, &theirs), 0);
+    while (fd == a->fd || fstat(fd, &st) < 0 || st.st_ino != theirs.st_ino) {
+        assert_true(++fd < FDS);
+    }
+    return fd;
+}
+
+/* Programs close what they do not know, and open files of their own. */
+static void test_a_descriptor_that_the_program_has_closed(void **state)
+{
+    for (int taken = 0; taken < 2; taken++) {
+        struct native_agent a = {.n_ranks = 2, .n_nodes = 1};
+        struct hb_rdzv *r = open_with(&a, PATIENCE_MS);
+        struct hpcboot_error err = {0};
+        int fd = talks_by(&a), file = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        assert_true(file >= 0);
+        assert_int_equal(taken ? dup2(file, fd) : close(fd), taken ? fd : 0);
+        assert_int_equal(fence(r, 0, PATIENCE_MS, &err), HPCBOOT_ERR_CLOSED);
+        assert_non_null(strstr(err.text, "has been closed by the program"));
+        close(file);
+        hb_rdzv_close(r);
+        native_agent_stop(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fence_that_is_withdrawn),
         cmocka_unit_test(test_an_agent_that_does_not_let_go),
         cmocka_unit_test(test_a_rank_without_a_descriptor_left),
+        cmocka_unit_test(test_a_descriptor_that_the_program_has_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

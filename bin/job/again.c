@@ -19,6 +19,7 @@
 
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
+#include "bin/job/signals.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"

@@ -18,6 +18,7 @@
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
+#include "bin/job/signals.h"
 #include "bin/proc/termlog.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"

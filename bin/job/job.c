@@ -18,6 +18,7 @@
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
+#include "bin/job/signals.h"
 #include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "bin/proc/guard.h"

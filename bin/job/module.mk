@@ -6,7 +6,7 @@ libhbbin_a_SOURCES += %D%/job.c %D%/job.h %D%/job_impl.h %D%/bringup.h %D%/carry
     %D%/adopt.c %D%/answers.c %D%/grow.c %D%/grow.h %D%/tree.c %D%/way.c %D%/wdir.c %D%/connect.c %D%/lost.c %D%/host.c %D%/host.h \
     %D%/wait.c %D%/waitview.c %D%/missing.c %D%/missing.h \
     %D%/prove.c %D%/same.c %D%/files.c %D%/start.c %D%/watch.c %D%/notes.c %D%/route.c %D%/modex.c %D%/names.c %D%/kept_names.c %D%/kept_names.h %D%/spawn.c %D%/spawn_begin.c %D%/spawned.h %D%/ancestry.c %D%/ancestry.h %D%/carry.c \
-    %D%/ending.c %D%/signals.c %D%/again.c %D%/respawn.c %D%/elastic.c %D%/lookout.c %D%/lookout.h %D%/latecomers.c %D%/live.c %D%/cut.c %D%/apart.c %D%/apart.h %D%/seats.c %D%/seats.h %D%/lives.c %D%/lives.h \
+    %D%/ending.c %D%/signals.c %D%/signals.h %D%/again.c %D%/respawn.c %D%/elastic.c %D%/lookout.c %D%/lookout.h %D%/latecomers.c %D%/live.c %D%/cut.c %D%/apart.c %D%/apart.h %D%/seats.c %D%/seats.h %D%/lives.c %D%/lives.h \
     %D%/events.c %D%/report.c %D%/preview.c \
     %D%/timing.c %D%/timing.h %D%/metrics.c %D%/probe.c %D%/verdict.c %D%/verdict.h
 if HAVE_CMOCKA

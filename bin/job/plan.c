@@ -14,6 +14,7 @@
 #include "bin/job/ancestry.h"
 #include "bin/job/change.h"
 #include "bin/job/framework.h"
+#include "bin/job/signals.h"
 #include "hostfile/k8s.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"

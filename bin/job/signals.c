@@ -21,6 +21,8 @@
  * hbrun with the status that the job has. */
 #include "config.h"
 
+#include "bin/job/signals.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,8 @@
  * more is gone; that and every change of a watch is told to the caller.
  *
  * Passing troubles are tried again with growing pauses, or when the server
- * says: 429, 5xx, a connection that cannot be made or is cut. A page token or
- * a version that is too old (410) begins a new list. A token that is refused
+ * says: 408, 429, 5xx, a connection that cannot be made or is cut. A page token
+ * or a version that is too old (410) begins a new list. A token that is refused
  * (401) is read from its file once more, since it may just have been renewed.
  * Who could list has not lost the right at once, nor the server its name: one
  * that has just started knows no Roles yet, and the file of a cluster's new
@@ -384,8 +384,8 @@ static int is_passing(struct hb_k8s *k, int status)
     if (k->complete && (status == 0 || status == 401 || status == 403)) {
         return k->refusals++ < REFUSALS_MAX;
     }
-    return status == 429 || status == 500 || status == 502 || status == 503 ||
-           status == 504;
+    return status == 408 || status == 429 || status == 500 || status == 502 ||
+           status == 503 || status == 504;
 }
 
 /* Was there a watch, however it ended (what stands between may cut each)? */

@@ -237,7 +237,6 @@ static void lists_that_always_expire_are_read_in_one_page(void **state)
 static void a_server_that_is_busy_is_asked_when_it_says(void **state)
 {
     int64_t began = hb_now_ms();
-
     plan("{\"make\":{\"count\":1},\"faults\":[{\"path\":\"pods\",\"do\":"
          "\"status\",\"code\":429,\"retry\":1}]}");
     assert_listed(1);
@@ -248,7 +247,8 @@ static void a_server_that_is_busy_is_asked_when_it_says(void **state)
 static void passing_errors_are_tried_again(void **state)
 {
     plan("{\"make\":{\"count\":1},\"faults\":[{\"path\":\"pods\",\"do\":"
-         "\"status\",\"code\":503,\"times\":2}]}");
+         "\"status\",\"code\":503},{\"do\":\"status\",\"code\":408,\"path\":"
+         "\"pods\"}]}");
     assert_listed(1);
     assert_requests("/pods", 3);
 }

@@ -65,6 +65,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         return 0;
     }
     rc = output_of(req, &text, &len, err);
+    if (rc == HPCBOOT_ERR_SYSTEM && req->before != NULL) {
+        return rc; /* it has failed this once */
+    }
     if (rc < 0) { /* the user's own script is the user's to mend */
         hb_error_prefix(err, rc, "--discover-hosts");
         if (err != NULL) {

@@ -389,6 +389,25 @@ loses_first() {
 END
 }
 
+@test "a script of hosts that fails as the next life begins is asked again" {
+    local np
+    cat > discover <<'END'
+#!/bin/sh
+[ ! -e broken ] || exit 3
+echo localhost:1
+END
+    chmod +x discover
+    for np in 1 1:2; do
+        again --np $np --discover-hosts ./discover sh -c '
+            [ "$HPCBOOT_RESTART" = 0 ] || exit 0
+            touch broken; exit 5' < /dev/null 2> err &
+        wait_until grep -qs 'waiting for hosts: .*discover failed' err
+        rm broken
+        ends $!
+        ended_with 0
+    done
+}
+
 @test "a file that names no hosts any more is worth another try" {
     echo 'localhost slots=1' > hosts
     run again --np 1:2 --hostfile hosts --wait-hosts 1 sh -c ': > hosts; exit 5'

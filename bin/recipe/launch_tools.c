@@ -85,9 +85,6 @@ static const struct hb_launch_option deepspeed_options[] = {
     {"elastic-training", 0, WITHOUT, NULL, NULL},
     {"min-elastic-nodes", 1, WITHOUT, NULL, NULL},
     {"max-elastic-nodes", 1, WITHOUT, NULL, NULL},
-    {"log-level", 1, NOTHING, NULL, NULL},
-    {"quiet", 0, NOTHING, NULL, NULL},
-    {"q", 0, NOTHING, NULL, NULL},
     {NULL, 0, NOTHING, NULL, NULL}};
 
 static const struct hb_launch_option horovod_options[] = {
@@ -271,6 +268,13 @@ hb_launch_find_option(const struct hb_launch_tool *t, const char *word,
     return NULL;
 }
 
+static int means_the_same(const struct hb_launch_option *a,
+                          const struct hb_launch_option *b)
+{
+    return a->means == b->means && a->n_values == b->n_values &&
+           hb_streq(a->to, b->to) && hb_streq(a->text, b->text);
+}
+
 const struct hb_launch_option *
 hb_launch_find_beginning(const struct hb_launch_tool *t, const char *word,
                          size_t len, const struct hb_launch_option **other_out)
@@ -281,11 +285,11 @@ hb_launch_find_beginning(const struct hb_launch_tool *t, const char *word,
         if (len == 0 || !begins_with(o, word, len)) {
             continue;
         }
-        if (found != NULL) {
+        if (found != NULL && !means_the_same(found, o)) {
             *other_out = o;
             break;
         }
-        found = o;
+        found = found != NULL ? found : o;
     }
     return found;
 }

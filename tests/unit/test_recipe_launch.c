@@ -417,7 +417,10 @@ static void options_may_be_written_as_pythons_argparse_takes_them(void **state)
     assert_int_equal(l.per_node, 2);
     assert_string_equal(l.hostfile, "hosts");
     hb_launch_destroy(&l);
-    reads("horovodrun -n 4 -p22 -Ha:2,b:2 --verb ./prog", &l);
+    reads("deepspeed --log_l error --qui t.py", &l);
+    hb_launch_destroy(&l);
+    reads("horovodrun -n 4 -p22 -Ha:2,b:2 --network-inter lo --verb ./prog",
+          &l);
     assert_int_equal(l.np, 4);
     assert_int_equal(l.port, 22);
     assert_string_equal(l.host_list, "a:2,b:2");

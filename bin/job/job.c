@@ -486,7 +486,10 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
         if (status == LIVES_AGAIN) {
             int signo = job_again_pause(&lives);
 
-            status = signo > 0 ? told_to_end(&j, signo) : LIVES_AGAIN;
+            if (signo > 0) {
+                status = told_to_end(&j, signo);
+                job_signals_settle(status);
+            }
         }
     }
     job_framework_destroy(framework);

@@ -468,13 +468,13 @@ pmix_status_t hb_pmix_status(int status)
 static void transport_key(const struct hb_pm_job *job, struct hb_strv *env)
 {
     static const char name[] = "OMPI_MCA_orte_precondition_transports";
-    const char *id = job->parent_id != NULL ? job->parent_id : job->job_id;
+    const char *id = job->job_id;
     uint64_t half[] = {FNV_BASIS, ~FNV_BASIS}; /* FNV-1a, begun twice */
 
     if (hb_env_get(env, name) != NULL) { /* by -x */
         return;
     }
-    for (; *id != '\0'; id++) {
+    for (; *id != '\0' && *id != '@'; id++) { /* as far as a family has it */
         half[0] = (half[0] ^ (unsigned char)*id) * FNV_PRIME;
         half[1] = (half[1] ^ (unsigned char)*id) * FNV_PRIME;
     }

@@ -124,6 +124,9 @@ static int read_loader(int fd, const Elf64_Ehdr *head, char *name,
     return 0;
 }
 
+#define CUT_OFF "it is cut off: the file ends before what its header names; " \
+                "copy or build it again"
+
 static int is_cut_off(int fd, const Elf64_Ehdr *head)
 {
     struct stat st;
@@ -141,6 +144,7 @@ static void hint_elf(int fd, const unsigned char *head, size_t len,
     char loader[HEAD_BYTES];
 
     if (len < sizeof(elf) || uname(&host) < 0) {
+        hb_str_put(hint, len < sizeof(Elf32_Ehdr) ? CUT_OFF : "");
         return;
     }
     memcpy(&elf, head, sizeof(elf));
@@ -158,8 +162,7 @@ static void hint_elf(int fd, const unsigned char *head, size_t len,
         hb_str_putf(hint, "its dynamic loader %s is not on this host; was it "
                     "built for another image?", loader);
     } else if (elf.e_ident[EI_CLASS] == ELFCLASS64 && is_cut_off(fd, &elf)) {
-        hb_str_put(hint, "it is cut off: the file ends before what its header "
-                   "names; copy or build it again");
+        hb_str_put(hint, CUT_OFF);
     }
 }
 

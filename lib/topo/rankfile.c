@@ -274,6 +274,6 @@ int hb_rankfile_same_host(const char *a, const char *b)
 int hb_rankfile_names(const char *name, const char *host, int is_local)
 {
     return hb_rankfile_same_host(name, host) ||
-           (is_local &&
-            (strcasecmp(name, "localhost") == 0 || hb_is_loopback(name)));
+           (is_local && (strcasecmp(name, "localhost") == 0 ||
+                         (hb_is_loopback(name) && !hb_is_loopback(host))));
 }

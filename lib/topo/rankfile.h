@@ -30,7 +30,7 @@ void hb_rankfile_clear(struct hb_rankfile *f); /* leaves it empty */
 /* Do both name one host? A name without a domain matches one with. */
 int hb_rankfile_same_host(const char *a, const char *b);
 /* The same, where `host` is the launcher's own when is_local: "localhost" and
- * the loopback addresses name that one as well. */
+ * the loopback addresses, where it has another name, are its as well. */
 int hb_rankfile_names(const char *name, const char *host, int is_local);
 
 #endif

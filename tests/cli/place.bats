@@ -420,6 +420,17 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'goes with --dry-run'
 }
 
+@test "hosts that are addresses of the loopback device are told apart" {
+    printf 'rank 0=127.0.0.2 slot=0\nrank 1=127.0.0.1 slot=0\n' > rf
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run -0 hb --launch-with fork -H 127.0.0.1:1,127.0.0.2:1 --rankfile rf \
+        --bind-to none sh -c 'echo "$HPCBOOT_RANK $HPCBOOT_NODE"'
+    [ "$(sort <<< "$output")" = $'0 1\n1 0' ]
+    echo 'rank 0=127.0.0.1 slot=0' > rf
+    run -0 hb -H localhost:1 --rankfile rf --bind-to none echo here
+    [ "$output" = here ]
+}
+
 @test "a rankfile places and binds; what is wrong in it is named" {
     hwloc_is_there
     printf 'rank 0=b slot=1:0\nrank 1=a slot=0-1\n' > rf

@@ -306,8 +306,18 @@ static int has_address(const char *text)
     return yes;
 }
 
+static int is_link_local(const void *bytes, size_t len)
+{
+    const unsigned char *b = bytes;
+
+    return len == sizeof(struct in6_addr)
+               ? IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)bytes)
+               : b[0] == 169 && b[1] == 254;
+}
+
 /* The first that others may call: where only the launcher knows a way to them,
- * as a tunnel, or a name that it alone resolves. */
+ * as a tunnel, or a name that it alone resolves. Bridges without anybody are
+ * up, and do not run. */
 static char *first_address(void)
 {
     char text[NI_MAXHOST], *found = NULL;
@@ -322,9 +332,8 @@ static char *first_address(void)
         const void *bytes = bytes_of(i->ifa_addr, &len);
 
         if (bytes != NULL && (i->ifa_flags & IFF_UP) &&
-            !(i->ifa_flags & IFF_LOOPBACK) &&
-            !(len == sizeof(struct in6_addr) &&
-              IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)bytes)) &&
+            (i->ifa_flags & IFF_RUNNING) && !(i->ifa_flags & IFF_LOOPBACK) &&
+            !is_link_local(bytes, len) &&
             inet_ntop(i->ifa_addr->sa_family, bytes, text, sizeof text)) {
             found = hb_xstrdup(text);
         }

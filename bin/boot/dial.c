@@ -305,7 +305,7 @@ void hb_dial_explain(const struct hb_dial *dial, struct hb_str *o)
         explain_one(dial, &dial->attempts[i], o);
     }
     if (more > 0) {
-        hb_str_putf(o, "; and %u more addresses", more);
+        hb_str_putf(o, "; and %u more address%s", more, more == 1 ? "" : "es");
     }
 }
 

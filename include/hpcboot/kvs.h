@@ -25,7 +25,7 @@ enum hpcboot_scope {
  * of a key that is put in both scopes either value is found. It is seen after
  * the next fence of at least its scope, and may be from when this rank has
  * come to that. ERR_USAGE, ERR_LIMIT, ERR_NOMEM; ERR_CLOSED when the
- * launcher is gone. */
+ * launcher is gone; ERR_SYSTEM when it cannot be talked to. */
 int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
                 size_t size, struct hpcboot_error *err);
 
@@ -44,8 +44,8 @@ enum {
  * fence fails until hpcboot_world() is shrunk; then they are for the survivors
  * (under hbrun). ERR_TIMED_OUT: not all have come; the next fence of this scope
  * goes on with this one, and what is put in between may be seen only after the
- * one after it. ERR_CLOSED. Meanwhile put, get and fence of the rank's other
- * threads wait. */
+ * one after it. ERR_CLOSED, ERR_SYSTEM, ERR_NOMEM. Meanwhile put, get and
+ * fence of the rank's other threads wait. */
 int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
                   struct hpcboot_error *err);
 

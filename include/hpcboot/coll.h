@@ -88,7 +88,7 @@ const char *hpcboot_op_name(int op); /* "minloc"; "user" */
 /* An op of the user: inout[i] = in[i] op inout[i] for all i < count (bytes, of
  * HPCBOOT_BYTE), where `in` comes from lower ranks. Called by the thread that
  * is in a call of this library, on any slice of whole elements; must not call
- * the library: ERR_USAGE there. */
+ * the library: ERR_USAGE there, but for what only looks (hpcboot_rank). */
 typedef void (*hpcboot_op_fn)(const void *in, void *inout, size_t count,
                               enum hpcboot_type type, void *arg);
 enum { HPCBOOT_COMMUTATIVE = 1 };

@@ -12,7 +12,7 @@ EXTRA_hpcbootd_DEPENDENCIES = libhb.a libhbbin.a
 
 if HAVE_CMOCKA
 agent_tests = tests/unit/test_listener tests/unit/test_agent_tree \
-    tests/unit/test_agent_orphan
+    tests/unit/test_agent_orphan tests/unit/test_agent_fence
 check_PROGRAMS += $(agent_tests)
 TESTS += $(agent_tests)
 tests_unit_test_listener_SOURCES = tests/unit/test_listener.c \
@@ -29,5 +29,10 @@ tests_unit_test_agent_orphan_SOURCES = tests/unit/test_agent_orphan.c \
     %D%/orphan.c %D%/listener.c
 tests_unit_test_agent_orphan_LDADD = $(UNIT_LDADD)
 tests_unit_test_agent_orphan_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(EVENT_CFLAGS)
+tests_unit_test_agent_fence_SOURCES = tests/unit/test_agent_fence.c \
+    %D%/pmhost.c
+tests_unit_test_agent_fence_LDADD = $(UNIT_LDADD) -ldl
+tests_unit_test_agent_fence_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     $(EVENT_CFLAGS)
 endif

@@ -69,7 +69,8 @@ static void deliver_local_fence(evutil_socket_t fd, short what, void *arg)
     free(f);
 }
 
-/* Queues an answer in the form that the engine gives: {node, blob}. */
+/* Queues an answer in the form that the engine gives, {node, blob}, of what it
+ * would carry. */
 static void answer_local_fence(struct agent *a, struct hb_bytes key,
                                int status, struct hb_bytes data)
 {
@@ -77,11 +78,12 @@ static void answer_local_fence(struct agent *a, struct hb_bytes key,
     struct local_fence *f = hb_xcalloc(1, sizeof *f);
 
     f->agent = a;
-    f->status = status;
-    hb_buf_init(&f->key, HB_FENCE_KEY_MAX);
+    f->status = status == HPCBOOT_OK && data.len > HB_FENCE_DATA_MAX
+                    ? HPCBOOT_ERR_LIMIT : status;
+    hb_buf_init(&f->key, key.len); /* also of one that the engine refuses */
     hb_buf_init(&f->data, HB_WIRE_FRAME);
     hb_buf_put_raw(&f->key, key.data, key.len);
-    if (status == HPCBOOT_OK) {
+    if (f->status == HPCBOOT_OK) {
         hb_buf_put_u32(&f->data, a->node);
         hb_buf_put_blob(&f->data, data.data, data.len);
     }

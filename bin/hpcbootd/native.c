@@ -108,12 +108,11 @@ static ssize_t send_some(struct native_socket *s)
 }
 
 /* A reader that is gone is noticed by the read event. So is one that cannot be
- * answered, and would wait for it. */
+ * answered, and would wait for it: errno says why there is no room. */
 static void socket_flush(struct native_socket *s)
 {
     ssize_t n = hb_buf_failed(&s->out) ? -1 : 0;
 
-    errno = ENOMEM; /* for an answer there is no room for */
     while (n >= 0 && hb_buf_left(&s->out) > 0) {
         n = send_some(s);
         hb_buf_skip(&s->out, n > 0 ? (size_t)n : 0);
@@ -205,6 +204,7 @@ static void native_send(void *arg, void *conn_arg, const void *data,
 
     hb_buf_put_raw(&s->out, data, len);
     s->pass_fd = fd >= 0 ? fd : s->pass_fd;
+    errno = len > s->out.max_bytes - s->out.len ? ENOBUFS : ENOMEM;
     socket_flush(s);
 }
 

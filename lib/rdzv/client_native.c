@@ -438,6 +438,15 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
                ? value : otherwise;
 }
 
+/* For the longest answer, at once: were one given up for want of memory, its
+ * rest would be taken for the answer to the next question. */
+static int make_room(struct native *n, struct hpcboot_error *err)
+{
+    return hb_buf_reserve(&n->in, n->in.max_bytes) != NULL
+               ? 0 : hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for the "
+                             "answers of the agent of hbrun");
+}
+
 static int hello(struct native *n, const struct hb_rdzv_spec *spec,
                  struct hpcboot_error *err)
 {
@@ -445,10 +454,11 @@ static int hello(struct native *n, const struct hb_rdzv_spec *spec,
     struct hb_buf address;
     struct answer a;
     size_t begun;
-    int rc = 0;
+    int rc = make_room(n, err);
 
     hb_buf_init(&address, HB_SEGMENT_ADDRESS_MAX - 1);
-    if (number_of(NODES_VAR, 2) > 1 || getenv(ELASTIC_VAR) != NULL) {
+    if (rc == 0 &&
+        (number_of(NODES_VAR, 2) > 1 || getenv(ELASTIC_VAR) != NULL)) {
         rc = spec->address(spec->arg, &address, err);
     }
     if (rc == 0) {

@@ -352,6 +352,16 @@ END
     says 'hpcboot_put.*: no memory for a question to the agent of hbrun'
 }
 
+# As much as the longest answer takes.
+@test "no memory for an answer of the agent: an error of hpcboot_init" {
+    ! is_sanitized || skip 'a sanitizer has memory of its own'
+    "${cc[@]}" -shared -fPIC -o no_memory.so "$fakes/no_memory.c"
+    run hb -n 2 -x LD_PRELOAD="$PWD/no_memory.so" -x NO_MEMORY_IN=apiprobe \
+        -x NO_MEMORY_FOR=$(((1 << 20) + 4096 + 2 * 65536)) "$probe" blobs
+    ended_with 1
+    says 'hpcboot_init.*: no memory for the answers of the agent of hbrun'
+}
+
 # The first is without the socket it inherited, the others make their own.
 @test "no calls may be accepted: an error, and nobody waits" {
     local refuse

@@ -42,6 +42,8 @@
 struct native {
     struct hb_rdzv r;
     int fd;
+    dev_t dev; /* of what fd is */
+    ino_t inode;
     struct hb_rdzv_inherited inherited;
     int64_t deadline_ns; /* of the question under way */
     int memory_fd;       /* came with an answer; -1 */
@@ -366,6 +368,27 @@ static int native_finalize(struct hb_rdzv *r, struct hpcboot_error *err)
     return ask(n, HB_NEVER, &a, err);
 }
 
+static void remember(struct native *n)
+{
+    struct stat st;
+
+    if (fstat(n->fd, &st) == 0) {
+        n->dev = st.st_dev;
+        n->inode = st.st_ino;
+    }
+}
+
+/* The number may be a file of the program's by now. */
+static void close_own(struct native *n)
+{
+    struct stat st;
+
+    if (n->fd >= 0 && fstat(n->fd, &st) == 0 && st.st_dev == n->dev &&
+        st.st_ino == n->inode) {
+        hb_fd_close(&n->fd);
+    }
+}
+
 /* The inherited descriptor stays open: the rank may be a script that starts
  * another program with it. */
 static void native_destroy(struct hb_rdzv *r)
@@ -373,7 +396,7 @@ static void native_destroy(struct hb_rdzv *r)
     struct native *n = (struct native *)r;
 
     hb_rdzv_leave(&n->inherited);
-    hb_fd_close(&n->fd);
+    close_own(n);
     hb_fd_close(&n->memory_fd);
     hb_buf_destroy(&n->in);
     hb_buf_destroy(&n->out);
@@ -520,6 +543,7 @@ int hb_rdzv_native_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
     }
     n->fd = rc;
     if (rc >= 0) {
+        remember(n);
         rc = hello(n, spec, err);
     }
     if (rc == 0) {

@@ -137,8 +137,11 @@ static void test_a_descriptor_that_the_program_has_closed(void **state)
         assert_int_equal(taken ? dup2(file, fd) : close(fd), taken ? fd : 0);
         assert_int_equal(fence(r, 0, PATIENCE_MS, &err), HPCBOOT_ERR_CLOSED);
         assert_non_null(strstr(err.text, "has been closed by the program"));
-        close(file);
         hb_rdzv_close(r);
+        if (taken) { /* it is the program's */
+            assert_int_equal(close(fd), 0);
+        }
+        close(file);
         native_agent_stop(&a);
     }
 }

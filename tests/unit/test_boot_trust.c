@@ -57,6 +57,7 @@ char *hb_ssh_command_to_forget(const struct hb_ssh_settings *s, int port,
 }
 
 /* What libssh 0.12 has in its place is not in 0.10. */
+#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static ssh_key new_key(void)
 {
@@ -65,6 +66,7 @@ static ssh_key new_key(void)
     assert_int_equal(ssh_pki_generate(SSH_KEYTYPE_ED25519, 0, &key), SSH_OK);
     return key;
 }
+#pragma GCC diagnostic pop
 
 /* Logs in to who has `key`, and goes by the name that all have: 1 when that is
  * known to be its key. */

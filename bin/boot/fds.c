@@ -72,7 +72,7 @@ static void wait_for(struct fd_channel *c, struct event **event, int fd,
         *event = event_new(event_get_base(c->read_event), fd, what, cb, c);
     }
     if (*event == NULL) {
-        abort(); /* as hb_xmalloc does */
+        hb_no_memory();
     }
     event_add(*event, limit);
 }

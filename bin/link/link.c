@@ -94,7 +94,7 @@ static void start_timer(struct hb_link *link, struct event **timer,
         *timer = evtimer_new(link->base, cb, link);
     }
     if (*timer == NULL) {
-        abort(); /* as hb_xmalloc does */
+        hb_no_memory();
     }
     event_add(*timer, &t);
 }

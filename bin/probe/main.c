@@ -9,6 +9,7 @@
  * saying so; between two rounds all wait for each other in the same way. */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <hpcboot/hpcboot.h>
 #include <stdio.h>
@@ -101,6 +102,15 @@ static void keep_nothing(void)
     (void)setenv("XDG_CACHE_HOME", "/dev/null", 1);
 }
 
+static void prepare_last_words(void)
+{
+    static char words[160];
+
+    snprintf(words, sizeof words, "hbprobe: out of memory%s\n",
+             hb_errno_remedy(ENOMEM));
+    hb_no_memory_says(words);
+}
+
 int main(int argc, char **argv)
 {
     struct hpcboot_bootstrap boot = HPCBOOT_BOOTSTRAP_INIT;
@@ -110,6 +120,7 @@ int main(int argc, char **argv)
     struct wanted w = {0};
     int left = 1;
 
+    prepare_last_words();
     if (read_line(argc, argv, &w) < 0 || !take_socket(&relay)) {
         fprintf(stderr, "hbprobe is started by hpcboot doctor and hbrun "
                 "--preflight\n");

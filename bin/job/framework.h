@@ -70,6 +70,10 @@ int job_roles_assign(struct job *j, struct hpcboot_error *err);
 uint32_t job_meeting_head(const struct job *j);
 
 /* policy.c */
+/* --map-by; all 0 where it is not given, or wrong. */
+void job_map_by(const struct hb_options *o, struct hb_map_policy *out);
+/* Does it say no more than where ranks go, however many a host has? */
+int job_map_orders(const struct hb_map_policy *p);
 /* Does --map-by say how many ranks there are, and not only where they go? */
 int job_map_counts(const struct hb_options *o);
 /* So many ranks on each host, which no option says: --map-by, which does not

@@ -17,14 +17,12 @@
 #define SEQ_FILE_MAX (64u << 20)
 
 /* What is wrong with it is told where the policy is read. */
-static enum hb_map_by map_by(const struct hb_options *o)
+void job_map_by(const struct hb_options *o, struct hb_map_policy *out)
 {
-    struct hb_map_policy p = {0};
-
-    if (o->map_by == NULL || hb_map_by_parse(o->map_by, &p, NULL) < 0) {
-        return HB_MAP_DEFAULT;
+    memset(out, 0, sizeof *out);
+    if (o->map_by != NULL && hb_map_by_parse(o->map_by, out, NULL) < 0) {
+        memset(out, 0, sizeof *out);
     }
-    return p.by;
 }
 
 static int is_object(enum hb_map_by by)
@@ -32,18 +30,27 @@ static int is_object(enum hb_map_by by)
     return by >= HB_MAP_HWTHREAD && by <= HB_MAP_PACKAGE;
 }
 
+int job_map_orders(const struct hb_map_policy *p)
+{
+    return p->by <= HB_MAP_NODE || is_object(p->by);
+}
+
 int job_map_counts(const struct hb_options *o)
 {
-    enum hb_map_by by = map_by(o);
+    struct hb_map_policy p;
 
-    return by > HB_MAP_NODE && !is_object(by) && by != HB_MAP_PE_LIST;
+    job_map_by(o, &p);
+    return !job_map_orders(&p) && p.by != HB_MAP_PE_LIST;
 }
 
 /* An object orders the ranks within a host; what is behind it stays. */
 void job_map_per_node(struct hb_options *o, uint32_t n)
 {
+    struct hb_map_policy p;
+
+    job_map_by(o, &p);
     o->per_node = n;
-    if (is_object(map_by(o))) {
+    if (is_object(p.by)) {
         const char *rest = strchr(o->map_by, ':');
         char *word = hb_xstrndup(o->map_by, strcspn(o->map_by, ":"));
         char *kept = rest != NULL ? hb_xstrdup(rest) : NULL;

@@ -25,6 +25,7 @@ static int is_here(void *arg, const char *name)
 static int is_said(const struct job *j)
 {
     const struct hb_options *o = j->opt;
+    struct hb_map_policy map;
 
     for (size_t i = 0; i < j->gang.n; i++) {
         if (j->gang.hosts[i].slots > 0 ||
@@ -32,9 +33,10 @@ static int is_said(const struct job *j)
             return 1;
         }
     }
+    job_map_by(o, &map);
     return o->n_apps > 1 || o->apps[0].np > 0 || o->per_node > 0 ||
-           o->map_by != NULL || o->grid != NULL || o->role != NULL ||
-           o->cpus_per_rank > 0 || o->gpus_per_rank > 0;
+           !job_map_orders(&map) || map.pe > 0 || o->grid != NULL ||
+           o->role != NULL || o->cpus_per_rank > 0 || o->gpus_per_rank > 0;
 }
 
 void job_processes_read(struct job *j)

@@ -228,9 +228,17 @@ paddlejob=(PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=127.0.0.1
 }
 
 @test "what the user says of ranks goes before what is usual in a gang" {
+    local by
     usual '8 ranks$' "${jaxjob[@]}" -- -n 8
     usual '8 on each host$' "${jaxjob[@]}" -- -npernode 8
     usual 'as many as --map-by ' "${jaxjob[@]}" -- --map-by ppr:2:node
+    for by in slot:PE=2 core:PE=2 pe-list=0,1; do
+        usual '([0-9]+ ranks?|one rank per slot)$' "${jaxjob[@]}" -- \
+            --map-by "$by"
+    done
+    for by in slot node core; do
+        usual '1 on each host$' "${jaxjob[@]}" -- --map-by "$by"
+    done
     usual '[0-9]+ ranks?$' "${jaxjob[@]}" -- --default-slots 3
     says ', 6 ranks$'
     usual '[0-9]+ ranks?$' "${jaxjob[@]}" -- -H jx-worker-0:2,jx-worker-1:2

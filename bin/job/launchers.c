@@ -85,8 +85,20 @@ static int is_said(const struct hb_strv *rules, const char *variable)
     return 0;
 }
 
+/* --map-by may say how many ranks a host has, if nothing else does. */
+static int map_agrees(const struct hb_options *o, const struct hb_launch *l)
+{
+    struct hb_map_policy p;
+
+    job_map_by(o, &p);
+    return p.by == HB_MAP_PPR_NODE ? p.ppr == l->per_node
+           : p.by == HB_MAP_GPU    ? l->per_node == 0
+                                   : job_map_orders(&p);
+}
+
 /* Do hbrun's own numbers of ranks come to what the command line asks for?
- * Without a number of hosts there it may be any. */
+ * Without a number of hosts there it may be any; what "auto" comes to only they
+ * know, but it is not meant by a rank for each host. */
 static int numbers_agree(const struct hb_options *o, const struct hb_launch *l)
 {
     uint32_t np = o->apps[0].np, each = l->per_node;
@@ -95,25 +107,60 @@ static int numbers_agree(const struct hb_options *o, const struct hb_launch *l)
     if (l->np > 0) {
         return np == 0 || np == l->np;
     }
-    if (each == 0 || (o->per_node > 0 && o->per_node != each)) {
-        return each == 0;
+    if (each == 0 && l->per_node_word == NULL) {
+        return 1;
+    }
+    if (np == 0 && o->per_node == 0) {
+        return map_agrees(o, l);
+    }
+    if (o->per_node > 0 && o->per_node != each) {
+        return 0;
+    }
+    if (each == 0) {
+        return np > (fixed ? l->nodes : 1);
     }
     return fixed && np > 0 ? np == each * l->nodes : np % each == 0;
+}
+
+/* "8 processes on each host" */
+static char *wanted_number(const struct hb_launch *l)
+{
+    const uint32_t n = l->np > 0 ? l->np : l->per_node;
+
+    if (n == 0) {
+        return hb_xasprintf("as many processes on each host as \"%s\" says",
+                            l->per_node_word);
+    }
+    return hb_xasprintf("%u process%s%s", n, n == 1 ? "" : "es",
+                        l->np > 0 ? "" : " on each host");
 }
 
 /* As with mpirun, one torchrun on each host may be meant, which starts that
  * many processes: fewer are started here, and that should not go unseen. */
 static void tell_numbers(const struct hb_options *o, const struct hb_launch *l)
 {
-    const uint32_t n = l->np > 0 ? l->np : l->per_node;
+    char *number;
 
-    if (hb_launch_is_per_rank(l) && !numbers_agree(o, l)) {
-        hb_log(HB_WARN, "%s is to start %u process%s%s, which has no effect: "
-               "hbrun starts them itself, and how many ranks there are it is "
-               "told by its own options; --framework none starts %s itself",
-               l->tool, n, n == 1 ? "" : "es",
-               l->np > 0 ? "" : " on each host", l->tool);
+    if (!hb_launch_is_per_rank(l) || numbers_agree(o, l)) {
+        return;
     }
+    number = wanted_number(l);
+    hb_log(HB_WARN, "%s is to start %s, which has no effect: hbrun starts them "
+           "itself, and how many ranks there are it is told by its own "
+           "options; --framework none starts %s itself", l->tool, number,
+           l->tool);
+    free(number);
+}
+
+/* Do hbrun's own options leave it to the command line how many ranks there are?
+ * A list of CPUs goes with a number of all ranks, not of those on each host. */
+static int leave_numbers(const struct hb_options *o, const struct hb_launch *l)
+{
+    struct hb_map_policy p;
+
+    job_map_by(o, &p);
+    return o->apps[0].np == 0 && o->per_node == 0 && !job_map_counts(o) &&
+           (l->np > 0 || l->per_node == 0 || job_map_orders(&p));
 }
 
 /* What the user told hbrun itself stands. */
@@ -135,7 +182,7 @@ static void take_launch(struct job *j, struct hb_launch *l)
         o->discover_hosts = l->discover_hosts;
         l->host_list = l->hostfile = l->discover_hosts = NULL;
     }
-    if (app->np == 0 && o->per_node == 0 && !job_map_counts(o)) {
+    if (leave_numbers(o, l)) {
         app->np = l->np;
         app->np_min = l->np_min;
         if (l->per_node > 0) {

@@ -166,13 +166,14 @@ static int per_node(struct reader *r, const struct hb_launch_option *o,
                     const char *value, struct hpcboot_error *err)
 {
     struct hb_launch *l = r->l;
+    int is_word = isalpha((unsigned char)value[0]) || hb_streq(value, "-1");
 
     l->per_node = 0;
+    l->per_node_word = is_word ? value : NULL;
     l->slots = hb_streq(value, "gpu") ? "gpu"
                : hb_streq(value, "auto") || hb_streq(value, "-1")
                      ? HB_LAUNCH_DEVICES : NULL;
-    return isalpha((unsigned char)value[0]) || hb_streq(value, "-1")
-               ? 0 : number(r, o, value, &l->per_node, err);
+    return is_word ? 0 : number(r, o, value, &l->per_node, err);
 }
 
 static int take_value(struct reader *r, const struct hb_launch_option *o,

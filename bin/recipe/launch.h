@@ -24,6 +24,8 @@ struct hb_launch {
     uint32_t nodes_least;         /* of a range of hosts; else nodes */
     const char *slots; /* what is counted: "gpu", or HB_LAUNCH_DEVICES; NULL:
                         * as always; static */
+    const char *per_node_word; /* "auto", where per_node was no number; of
+                                * argv; else NULL */
     uint32_t np_min; /* np may be less, and change; 0: it does not */
     const char *on_failure;       /* --on-failure; NULL: not said; static */
     int port;                /* of the hosts' SSH servers; 0 */

@@ -91,7 +91,7 @@ in_gang() {
 
 # Under mpirun -n 1 the torchrun itself would start three.
 @test "numbers of ranks that go before those of a command line: told" {
-    local why='torchrun is to start 3 processes on each host, which has no'
+    local each why='torchrun is to start 3 processes on each host, which has no'
     ranks() { run hb --oversubscribe "$@" --no-python true; ended_with 0; }
     ranks -n 1 torchrun --nproc-per-node 3
     says "^hbrun: warning: $why effect"
@@ -104,6 +104,23 @@ in_gang() {
     ranks -n 6 torchrun --nproc-per-node 3
     says_not 'has no effect'
     ranks -n 2 torchrun
+    says_not 'has no effect'
+    ranks -n 4 torchrun --nproc-per-node auto
+    says_not 'has no effect'
+    for each in '-n 1' '-npernode 1' '--map-by ppr:1:node'; do
+        # shellcheck disable=SC2086  # words
+        ranks $each torchrun --nproc-per-node auto
+        says "torchrun is to start as many .* as .auto. says, which has no eff"
+    done
+    ranks --map-by ppr:2:node torchrun --nproc-per-node 3
+    says "$why"
+    ranks --map-by ppr:3:node torchrun --nproc-per-node 3
+    says_not 'has no effect'
+    ranks -H localhost:4 --map-by pe-list=0 torchrun --nproc-per-node 3
+    says "$why"
+    ranks -H localhost:4 --map-by pe-list=0 torchrun
+    says_not 'has no effect'
+    ranks -n 1 deepspeed
     says_not 'has no effect'
     run hb -n 1 horovodrun -np 2 true
     says '^hbrun: warning: horovodrun is to start 2 processes, which has no'

@@ -219,6 +219,7 @@ static void numbers_and_hosts(void **state)
     hb_launch_destroy(&l);
     reads("torchrun --nproc-per-node auto t.py", &l);
     assert_string_equal(l.slots, HB_LAUNCH_DEVICES);
+    assert_non_null(l.per_node_word);
     hb_launch_destroy(&l);
     reads("torchrun --nproc-per-node cpu t.py", &l);
     assert_null(l.slots);
@@ -229,6 +230,7 @@ static void numbers_and_hosts(void **state)
     hb_launch_destroy(&l);
     reads("deepspeed t.py", &l);
     assert_string_equal(l.slots, HB_LAUNCH_DEVICES);
+    assert_null(l.per_node_word);
     hb_launch_destroy(&l);
     reads("deepspeed --num_gpus 2 t.py", &l);
     assert_null(l.slots);

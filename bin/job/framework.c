@@ -473,6 +473,9 @@ int job_framework_choose(struct job *j, struct hpcboot_error *err)
     rc = j->opt->recipe != NULL ? read_file(j, j->opt->recipe, err)
                                 : read_named(j, j->framework->name, err);
     if (rc == 0) {
+        rc = job_launchers_complete(j, err);
+    }
+    if (rc == 0) {
         rc = check_given(j, err);
     }
     if (rc == 0) {

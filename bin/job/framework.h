@@ -57,6 +57,8 @@ const char *job_framework_env(const struct job *j, const char *name,
 
 /* launchers.c */
 int job_launchers_read(struct job *j, struct hpcboot_error *err);
+/* What the rules for variables have a say in, once they are known. */
+int job_launchers_complete(struct job *j, struct hpcboot_error *err);
 
 /* processes.c */
 void job_processes_read(struct job *j);

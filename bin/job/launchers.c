@@ -18,6 +18,8 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
+#define PYTHON_PATH "python_path"
+
 /* The Python that a program runs with: what its first line names, as long as
  * that has no options; where the path is too long for Linux or has blanks, the
  * first line names a shell, and the second one begins with '''exec' PATH. */
@@ -266,11 +268,25 @@ static int take_deepspeed_env(struct job *j, struct hpcboot_error *err)
 static void give_python_path(struct job *j)
 {
     const char *dir = j->opt->apps[0].wdir;
-    const char *path = hb_search_env(j->env, "PYTHONPATH");
 
-    path = path != NULL ? path : "";
-    hb_env_setf(&j->framework->given, "python_path", "%s%s%s",
-                dir != NULL ? dir : j->wdir, *path != '\0' ? ":" : "", path);
+    hb_env_set(&j->framework->given, PYTHON_PATH, dir != NULL ? dir : j->wdir);
+}
+
+int job_launchers_complete(struct job *j, struct hpcboot_error *err)
+{
+    const char *dir = hb_env_get(&j->framework->given, PYTHON_PATH), *path;
+    struct hb_strv env = HB_STRV_INIT;
+    int rc = dir == NULL ? 0 : job_app_env(j, 0, NULL, &env, err);
+
+    path = hb_env_get(&env, "PYTHONPATH");
+    if (rc == 0 && path != NULL && *path != '\0') {
+        char *all = hb_xasprintf("%s:%s", dir, path);
+
+        hb_env_set(&j->framework->given, PYTHON_PATH, all);
+        free(all);
+    }
+    hb_strv_destroy(&env);
+    return rc;
 }
 
 /* The operator's policy is one torchrun on each host of its gang: it does not

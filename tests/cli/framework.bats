@@ -442,7 +442,7 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
 }
 
 @test "DeepSpeed's processes on several hosts import from where it is started" {
-    local hosts=127.0.0.1:1,127.0.0.2:1
+    local hosts=127.0.0.1:1,127.0.0.2:1 rule
     need python3
     mkdir sub
     echo 'import mine' > sub/t.py
@@ -454,6 +454,13 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     run env -u PYTHONPATH "$hbrun" --launch-with fork -H $hosts \
         deepspeed --no_local_rank sub/t.py
     says "^has: $PWD\$"
+    for rule in '--unset-env PYTHONPATH' '--unset-env PYTHON*' \
+        '-genvlist PATH'; do
+        # shellcheck disable=SC2086  # words
+        PYTHONPATH=/other run hb --launch-with fork -H $hosts $rule \
+            deepspeed --no_local_rank sub/t.py
+        says "^has: $PWD\$"
+    done
     run hb --launch-with fork -H $hosts -x PYTHONPATH="$PWD:$PWD" \
         deepspeed --no_local_rank sub/t.py
     says "^has: $PWD:$PWD\$"

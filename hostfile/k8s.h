@@ -74,7 +74,7 @@ enum hb_k8s_state {
     HB_K8S_UNSCHEDULABLE, /* no node fits */
     HB_K8S_IMAGE,         /* the image cannot be had */
     HB_K8S_CONFIG,        /* a Secret, ConfigMap, mount or name is wrong */
-    HB_K8S_CRASHING,      /* its program ends again and again */
+    HB_K8S_CRASHING,      /* its program has ended, and is started again */
     HB_K8S_OOM,           /* its program went over its memory limit */
     HB_K8S_EVICTED,       /* taken off its node: pressure, drain, preemption */
     HB_K8S_DELETED,       /* on purpose, or gone */

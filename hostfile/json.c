@@ -111,6 +111,8 @@ static int read_tf_config(const char *text, struct hb_tf_config *out,
         json_t *role = json_object_get(cluster, roles[i]);
         rc = role != NULL ? add_role(out, role, err) : rc;
     }
+    out->cloud = hb_streq(
+        json_string_value(json_object_get(top, "environment")), "cloud");
     json_decref(top);
     if (rc < 0) {
         hb_tf_config_destroy(out);

@@ -13,6 +13,7 @@
 struct hb_tf_config {
     struct hb_strv members; /* hosts, without ports */
     int sparse; /* it names but a part of the workers */
+    int cloud;  /* "environment" says so */
 };
 void hb_tf_config_destroy(struct hb_tf_config *c);
 

@@ -25,7 +25,7 @@ int hb_gang_json_open(const struct hb_gang_json **out,
 void hb_tf_config_destroy(struct hb_tf_config *c)
 {
     hb_strv_destroy(&c->members);
-    c->sparse = 0;
+    c->sparse = c->cloud = 0;
 }
 
 void hb_flux_set_destroy(struct hb_flux_set *s)

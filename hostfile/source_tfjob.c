@@ -2,9 +2,10 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* The gang of a TFJob (Training Operator v1), out of TF_CONFIG: every member
- * of every role, the chief first. "environment":"cloud" is the operator's
- * mark; a cluster with dynamic workers has none but lists workers by index.
- * TF_CONFIG of other origin is the program's own and is passed over. (Jobs of
+ * of every role, the chief first. "environment":"cloud" in a pod is the
+ * operator's mark; a cluster with dynamic workers has none but lists workers by
+ * index. TF_CONFIG of other origin, as programs set it in a shell or in a job
+ * of a batch system, is the program's own and is passed over. (Jobs of
  * Volcano's tensorflow plugin have Volcano's lists.)
  *
  * Members are called POD.NAMESPACE.svc, by the Service that each pod has, of
@@ -54,6 +55,7 @@ static int add_members(const struct hb_gang_request *req,
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    static const char *const pods[] = {"KUBERNETES_SERVICE_HOST", NULL};
     const char *text = hb_source_env(req, "TF_CONFIG");
     const struct hb_gang_json *json;
     struct hb_tf_config config;
@@ -62,6 +64,11 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
 
     if (text == NULL) {
         *reason_out = hb_xstrdup("TF_CONFIG is not set");
+        return 0;
+    }
+    if (hb_source_env_of(req, pods) == NULL) {
+        *reason_out = hb_xstrdup("TF_CONFIG is set, but this is no pod "
+                                 "(KUBERNETES_SERVICE_HOST is not set)");
         return 0;
     }
     rc = hb_gang_json_open(&json, &why);
@@ -75,8 +82,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         }
         return 0;
     }
-    if (config.members.n == 0 ||
-        (!config.sparse && strstr(text, "\"environment\"") == NULL)) {
+    if (config.members.n == 0 || (!config.sparse && !config.cloud)) {
         *reason_out = hb_xstrdup("TF_CONFIG is not a TFJob's");
         hb_tf_config_destroy(&config);
         return 0;

@@ -137,7 +137,8 @@ in_gang() {
     in_gang torch PET_NNODES=2 PET_NODE_RANK=0 PET_MASTER_ADDR=tj-node-0-0.tj \
         PET_MASTER_PORT=29511 PET_NPROC_PER_NODE=1
     says 'port master: 29511 \(PET_MASTER_PORT\)'
-    in_gang tensorflow 'TF_CONFIG={"cluster":{"ps":["tf-ps-0.hpc.svc:2299"],
+    in_gang tensorflow KUBERNETES_SERVICE_HOST=10.96.0.1 \
+        'TF_CONFIG={"cluster":{"ps":["tf-ps-0.hpc.svc:2299"],
         "worker":["tf-worker-0.hpc.svc:2299"]},"environment":"cloud",
         "task":{"type":"worker","index":0}}'
     says 'port task: 2299 \(TF_CONFIG\)'
@@ -226,7 +227,8 @@ paddlejob=(PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=127.0.0.1
 @test "operators whose pods are a process each: one on each host, not bound" {
     need_module gangjson jansson
     local each='1 on each host$'
-    usual "$each" 'TF_CONFIG={"cluster":{"ps":["tf-ps-0.hpc.svc:2222"],
+    usual "$each" KUBERNETES_SERVICE_HOST=10.96.0.1 \
+        'TF_CONFIG={"cluster":{"ps":["tf-ps-0.hpc.svc:2222"],
         "worker":["tf-worker-0.hpc.svc:2222"]},"environment":"cloud",
         "task":{"type":"worker","index":0}}'
     says '^processes: one on each host, as is usual with TFJob; -n, '

@@ -351,9 +351,13 @@ static void torchs_words_for_slots_are_understood(void **state)
 }
 
 #ifdef HAVE_JANSSON
+#define TF_POD "KUBERNETES_SERVICE_HOST=10.96.0.1 TF_CONFIG="
+#define TF_TWO "{\"cluster\":{\"worker\":[\"tf-0:2222\",\"tf-1:2222\"]}," \
+    "\"task\":{\"type\":\"worker\",\"index\":0}"
+
 static void a_tfjob_is_found(void **state)
 {
-    assert_pod("tfjob", "TF_CONFIG={\"cluster\":{\"ps\":["
+    assert_pod("tfjob", TF_POD "{\"cluster\":{\"ps\":["
                "\"tf-ps-0.hpc.svc:2222\"],\"worker\":[\"tf-worker-0.hpc.svc:"
                "2222\",\"tf-worker-1.hpc.svc:2222\"]},\"task\":{\"type\":"
                "\"worker\",\"index\":0},\"environment\":\"cloud\"}", "TFJob",
@@ -363,7 +367,7 @@ static void a_tfjob_is_found(void **state)
 static void a_tfjob_with_dynamic_workers_is_found(void **state)
 {
     struct hb_gang g = gather_pod("none",
-        "TF_CONFIG={\"cluster\":{\"worker\":{\"1\":"
+        TF_POD "{\"cluster\":{\"worker\":{\"1\":"
         "\"tf-worker-1.hpc.svc:2222\"},\"ps\":[\"tf-ps-0.hpc.svc:2222\"]},"
         "\"task\":{\"type\":\"worker\",\"index\":1}}");
 
@@ -382,13 +386,30 @@ static void a_tf_config_that_is_no_json_is_passed_over(void **state)
         "{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{}}"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        char *env = hb_xasprintf("TF_CONFIG=%s", texts[i]);
+        char *env = hb_xasprintf(TF_POD "%s", texts[i]);
         struct hb_gang g = gather_pod("none", env);
         assert_string_equal(g.source, "this host");
         assert_has(passed_over(&g, "TFJob"), "TF_CONFIG");
         assert_int_equal(g.n_notes, i >= 3 && i < 7); /* the last is whole */
         hb_gang_destroy(&g);
         free(env);
+    }
+}
+
+/* As a program's user sets it in a shell or in a script for a batch system. */
+static void a_tf_config_of_other_origin_is_passed_over(void **state)
+{
+    static const char *const envs[] = {
+        "TF_CONFIG=" TF_TWO ",\"environment\":\"cloud\"}",
+        "TF_CONFIG={\"cluster\":1}",
+        TF_POD TF_TWO ",\"environment\":\"google\"}"};
+
+    for (size_t i = 0; i < sizeof(envs) / sizeof(envs[0]); i++) {
+        struct hb_gang g = gather_pod("none", envs[i]);
+        assert_string_equal(g.source, "this host");
+        assert_has(passed_over(&g, "TFJob"), "TF_CONFIG is ");
+        assert_int_equal(g.n_notes, 0);
+        hb_gang_destroy(&g);
     }
 }
 #endif
@@ -427,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_tfjob_is_found),
         cmocka_unit_test(a_tfjob_with_dynamic_workers_is_found),
         cmocka_unit_test(a_tf_config_that_is_no_json_is_passed_over),
+        cmocka_unit_test(a_tf_config_of_other_origin_is_passed_over),
 #endif
     };
 

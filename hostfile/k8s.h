@@ -144,12 +144,14 @@ const struct hb_k8s_pods *hb_k8s_pods(const struct hb_k8s *k);
 /* What went wrong last and is being tried again; "" when nothing did. */
 const char *hb_k8s_trouble(const struct hb_k8s *k);
 
-/* One number out of one object: how large its owner says that a gang is.
- * `path` is that of the object below the server, `field` one of "minMember",
- * "parallelism" of its spec. 1: *out is set; 0: it has none. */
-int hb_k8s_spec_number(const struct hb_k8s_login *login, const char *path,
-                       const char *field, int64_t deadline_ns, uint64_t *out,
+/* One object, of which one number is wanted: how large its owner says that a
+ * gang is. `path` is that of the object below the server, `field` one of
+ * "minMember", "parallelism" of its spec. hb_k8s_step, _wait and _close as for
+ * pods. */
+int hb_k8s_open_object(const struct hb_k8s_login *login, const char *path,
+                       const char *field, struct hb_k8s **out,
                        struct hpcboot_error *err);
+uint64_t hb_k8s_number(const struct hb_k8s *k); /* 0: it has none */
 
 /* Objects of the whole cluster: those listed at `path`, Nodes or HyperNodes
  * (hostfile/k8s_tree.h). `rule` is what a ClusterRole must grant for that.

@@ -111,33 +111,19 @@ int hb_k8s_wait(struct hb_k8s *k, int64_t deadline_ns,
     }
 }
 
-/* Negative, or *out holds the object. */
-static int get_object(const struct hb_k8s_login *login, const char *path,
-                      const char *field, int64_t deadline_ns,
-                      struct hb_k8s **out, struct hpcboot_error *err)
+int hb_k8s_open_object(const struct hb_k8s_login *login, const char *path,
+                       const char *field, struct hb_k8s **out,
+                       struct hpcboot_error *err)
 {
     const struct hb_k8s_path what = {.path = path, .field = field};
     int rc = load(err);
 
-    if (rc >= 0) {
-        rc = ops->open_path(login, &what, out, err);
-    }
-    return rc < 0 ? rc : hb_k8s_wait(*out, deadline_ns, err);
+    return rc < 0 ? rc : ops->open_path(login, &what, out, err);
 }
 
-int hb_k8s_spec_number(const struct hb_k8s_login *login, const char *path,
-                       const char *field, int64_t deadline_ns, uint64_t *out,
-                       struct hpcboot_error *err)
+uint64_t hb_k8s_number(const struct hb_k8s *k)
 {
-    struct hb_k8s *k = NULL;
-    int rc = get_object(login, path, field, deadline_ns, &k, err);
-
-    if (rc > 0) {
-        rc = ops->object(k)->number > 0;
-        *out = rc > 0 ? ops->object(k)->number : *out;
-    }
-    hb_k8s_close(k);
-    return rc;
+    return ops->object(k)->number;
 }
 
 int hb_k8s_group_words(const struct hb_k8s_login *login, const char *path,
@@ -145,8 +131,11 @@ int hb_k8s_group_words(const struct hb_k8s_login *login, const char *path,
                        struct hpcboot_error *err)
 {
     struct hb_k8s *k = NULL;
-    int rc = get_object(login, path, "minMember", deadline_ns, &k, err);
+    int rc = hb_k8s_open_object(login, path, "minMember", &k, err);
 
+    if (rc >= 0) {
+        rc = hb_k8s_wait(k, deadline_ns, err);
+    }
     if (rc > 0) {
         rc = ops->object(k)->words != NULL;
         *out = rc > 0 ? hb_xstrdup(ops->object(k)->words) : NULL;

@@ -130,6 +130,29 @@ static int find_self(struct hb_k8s_search *s, struct hpcboot_error *err)
     return rc;
 }
 
+/* That number of the object; negative: it cannot be learnt. Some time is left
+ * for the list, which may be had where the object is not. */
+static int learn_number(struct hb_k8s_search *s, const char *path,
+                        const char *field, uint64_t *out)
+{
+    const int64_t until_ns = s->deadline_ns;
+    int64_t half_ms = hb_deadline_left_ms(until_ns) / 2;
+    struct hb_k8s *k = NULL;
+    int rc = hb_k8s_open_object(&s->login, path, field, &k, NULL);
+
+    if (rc >= 0) {
+        s->deadline_ns -= 1000000 * (half_ms < PATIENT_MS ? half_ms
+                                                          : PATIENT_MS);
+        rc = hb_k8s_search_await(s, k, NULL);
+        s->deadline_ns = until_ns;
+    }
+    if (rc > 0 && hb_k8s_number(k) > 0) {
+        *out = hb_k8s_number(k);
+    }
+    hb_k8s_close(k);
+    return rc;
+}
+
 /* How many members there are to be; that it cannot be learnt is no error. */
 static void learn_size(struct hb_k8s_search *s)
 {
@@ -150,8 +173,7 @@ static void learn_size(struct hb_k8s_search *s)
         return;
     }
     if (s->group_path != NULL) {
-        hb_k8s_spec_number(&s->login, s->group_path, field, s->deadline_ns,
-                           &s->expected, NULL);
+        learn_number(s, s->group_path, field, &s->expected);
     }
 }
 
@@ -170,8 +192,7 @@ static void learn_group(struct hb_k8s_search *s, const char *name)
         pod.marks[marks[i]] = (char *)name;
         path = hb_k8s_group_path(&pod, s->login.space);
         if (path != NULL &&
-            hb_k8s_spec_number(&s->login, path, "minMember", s->deadline_ns,
-                               &said, NULL) >= 0) {
+            learn_number(s, path, "minMember", &said) >= 0) {
             s->group_path = path;
         } else {
             free(path);

@@ -54,11 +54,10 @@ static int list(const char *labels, int64_t within_ms, size_t *n_out)
 {
     const struct hb_k8s_query query = {.labels = labels};
     struct hb_k8s *k = NULL;
-    int rc;
+    int rc = hb_k8s_open(&login, &query, &k, &err);
 
     /* Nobody should wait for a server that is gone. */
     assert_int_equal(waitpid(server_pid, NULL, WNOHANG), 0);
-    rc = hb_k8s_open(&login, &query, &k, &err);
     if (rc >= 0) {
         rc = hb_k8s_wait(k, hb_deadline_in_ms(within_ms), &err);
     }
@@ -488,21 +487,23 @@ static void an_authority_that_is_renewed_later_is_waited_for(void **state)
     assert_rotated("true");
 }
 
+static int number_of(const char *path, const char *field)
+{
+    struct hb_k8s *k = NULL;
+    int rc = hb_k8s_open_object(&login, path, field, &k, &err);
+
+    rc = rc < 0 ? rc : hb_k8s_wait(k, hb_deadline_in_ms(PATIENCE_MS), &err);
+    rc = rc < 0 ? rc : (int)hb_k8s_number(k);
+    hb_k8s_close(k);
+    return rc;
+}
+
 static void a_number_is_read_out_of_an_object(void **state)
 {
-    uint64_t n = 0;
-
     plan("{\"objects\":{\"/apis/x/g\":{\"spec\":{\"minMember\":7}}}}");
-    assert_int_equal(hb_k8s_spec_number(&login, "/apis/x/g", "minMember",
-                                        hb_deadline_in_ms(PATIENCE_MS), &n,
-                                        &err), 1);
-    assert_int_equal(n, 7);
-    assert_int_equal(hb_k8s_spec_number(&login, "/apis/x/g", "parallelism",
-                                        hb_deadline_in_ms(PATIENCE_MS), &n,
-                                        &err), 0);
-    assert_int_equal(hb_k8s_spec_number(&login, "/apis/x/h", "minMember",
-                                        hb_deadline_in_ms(PATIENCE_MS), &n,
-                                        &err), HPCBOOT_ERR_NOT_FOUND);
+    assert_int_equal(number_of("/apis/x/g", "minMember"), 7);
+    assert_int_equal(number_of("/apis/x/g", "parallelism"), 0);
+    assert_int_equal(number_of("/x/h", "minMember"), HPCBOOT_ERR_NOT_FOUND);
 }
 
 #define COND(type, status, time, message) "{\"type\":\"" type "\",\"status\":" \
@@ -593,8 +594,7 @@ int main(void)
         T(a_proxy_of_the_environment_is_not_used),
     };
 
-    if (!server_is_possible()) {
-        return 77;
-    }
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
+    return server_is_possible()
+               ? cmocka_run_group_tests(tests, server_setup, server_teardown)
+               : 77;
 }

@@ -206,6 +206,39 @@ static void an_api_that_is_down_is_waited_for_no_longer_than_its_pods(
     free(text);
 }
 
+static int stop_at_once(void)
+{
+    return 1;
+}
+
+static int told;
+
+static void count_told(void *arg, const char *text)
+{
+    assert_has(text, "the Kubernetes API has not answered yet");
+    told++;
+}
+
+/* The size of a group is the first that is asked for. */
+static void an_api_that_is_down_is_told_of_where_a_group_is_named(void **state)
+{
+    char *text = pod_env(""), *save = NULL;
+    char *vars[] = {strtok_r(text, " ", &save), strtok_r(NULL, " ", &save),
+                    NULL};
+    const struct hb_gang_request req = {
+        .root = pod_root, .env = vars, .pod_group = "pg", .wait_ms = 10000,
+        .awaits_first = 1, .progress = count_told, .stop = stop_at_once};
+    struct hb_gang gang;
+
+    plan("{\"faults\":[{\"path\":\"\",\"times\":999,\"do\":"
+         "\"status\",\"code\":503}]}");
+    assert_int_equal(hb_gang_gather(&req, &gang, &err),
+                     HPCBOOT_ERR_TIMED_OUT);
+    assert_true(told > 0);
+    hb_gang_destroy(&gang);
+    free(text);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -216,6 +249,7 @@ int main(void)
         T(the_gang_of_this_pod_is_followed),
         T(an_api_that_may_not_be_asked_any_more_is_told),
         T(an_api_that_is_down_is_waited_for_no_longer_than_its_pods),
+        T(an_api_that_is_down_is_told_of_where_a_group_is_named),
         T(a_source_that_tells_nothing_by_itself_is_not_followed),
     };
 

@@ -114,6 +114,8 @@ struct hb_k8s_query {
     const char *labels; /* a label selector, or NULL: all */
     const char *fields; /* a field selector, or NULL: all */
     int watch;          /* go on after the list is complete */
+    int granted_before; /* as for a list that was complete once, a refusal is
+                         * a passing trouble for a minute */
     /* Called for each change once the first list is complete: now NULL for a
      * pod that is gone, before NULL for a new one. May be NULL. */
     void (*changed)(void *arg, const struct hb_k8s_pod *before,

@@ -381,7 +381,8 @@ static void refuse(struct hb_k8s *k, const struct hb_http_result *result)
 
 static int is_passing(struct hb_k8s *k, int status)
 {
-    if (k->complete && (status == 0 || status == 401 || status == 403)) {
+    if ((k->complete || k->query.granted_before) &&
+        (status == 0 || status == 401 || status == 403)) {
         return k->refusals++ < REFUSALS_MAX;
     }
     return status == 408 || status == 429 || status == 500 || status == 502 ||

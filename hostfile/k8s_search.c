@@ -279,8 +279,8 @@ static int await(struct hb_k8s_search *s, int64_t wait_ms,
                   struct hb_k8s_members *out, struct hpcboot_error *err)
 {
     const struct hb_k8s_query query = {
-        .labels = s->selector, .watch = wait_ms > 0, .changed = on_change,
-        .arg = s};
+        .labels = s->selector, .watch = wait_ms > 0,
+        .granted_before = s->granted_before, .changed = on_change, .arg = s};
     int rc = hb_k8s_open(&s->login, &query, &s->list, err);
 
     if (rc >= 0) {

@@ -18,6 +18,7 @@ struct hb_k8s_search {
     char *group_path;    /* of what keeps all of them back; or NULL */
     uint64_t expected;   /* members; 0: not known */
     int is_stated;       /* that is the user's number */
+    int granted_before;  /* pods could be listed in the job's former life */
     int64_t deadline_ns;
     int64_t new_ms;      /* when a pod was new last */
     int64_t changed_ms;  /* when anything of a pod was another last */

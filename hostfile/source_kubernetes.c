@@ -56,6 +56,11 @@ static int has_named(const struct hb_gang_request *req)
     return hb_streq(req->before, hb_source_kubernetes.name);
 }
 
+static int had_selected(const struct hb_gang_request *req)
+{
+    return hb_streq(req->before, hb_source_pods.name);
+}
+
 /* How long the API may take where nobody else can say what it does: as long as
  * hosts may, where somebody waits for them or they were there once. */
 static int64_t patience_ms(const struct hb_gang_request *req)
@@ -94,7 +99,8 @@ static int list_one(struct hb_k8s_search *s, const char *field,
                     const char *value, struct hpcboot_error *err)
 {
     char *fields = hb_xasprintf("%s=%s", field, value);
-    const struct hb_k8s_query query = {.fields = fields};
+    const struct hb_k8s_query query = {
+        .fields = fields, .granted_before = s->granted_before};
     int rc;
 
     hb_k8s_close(s->self);
@@ -228,7 +234,8 @@ static int begin_named(struct hb_k8s_search *s, struct hpcboot_error *err)
 static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
                      char **reason_out, struct hpcboot_error *err)
 {
-    struct hb_k8s_search s = {.req = req};
+    struct hb_k8s_search s = {.req = req,
+                              .granted_before = had_selected(req)};
     char *reason = NULL;
     int rc;
 
@@ -316,7 +323,7 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
     int needed = shows_a_gang(req), rc;
     int64_t patient_ms = has_named(req) ? patience_ms(req) : PATIENT_MS;
     int64_t brief_ms = needed || has_named(req) ? patient_ms : BRIEF_MS;
-    struct hb_k8s_search s = {.req = req};
+    struct hb_k8s_search s = {.req = req, .granted_before = has_named(req)};
     struct hpcboot_error why = {0};
 
     rc = hb_gang_size(req, &s.expected, err);

@@ -238,13 +238,36 @@ END
 END
     # shellcheck disable=SC2016  # expanded in the rank
     run in_pod env HPCBOOT_GANG_SIZE=2 "$hbrun" --launch-with fork -n 2 \
-        --map-by node --on-failure restart-job --restart-delay 10ms sh -c \
+        --wait-hosts 8 --map-by node --on-failure restart-job \
+        --restart-delay 10ms sh -c \
         '[ "$HPCBOOT_LOCAL_SIZE" = 1 ] || { echo alone; exit 0; }
          [ "$HPCBOOT_RANK" = 0 ] || exec sleep 100
          mv refuses api/plan.json; exit 5'
     ended_with 75
     says_not alone
     says 'has named the hosts before, and cannot now: .*pods is forbidden'
+}
+
+@test "who could list in the life before is not ended by a first refusal" {
+    local each on pods
+    pods="[{\"metadata\": {\"name\": \"$(hostname)\", \"uid\": \"u\",
+            \"labels\": {\"kueue.x-k8s.io/pod-group-name\": \"g\"}},
+            \"status\": {\"phase\": \"Running\", \"podIP\": \"127.0.0.1\"}}]"
+    for each in g none; do
+        plan <<< "{\"pods\": $pods}"
+        cat > refuses <<END
+{"faults": [{"path": "pods", "do": "status", "code": 403}], "pods": $pods}
+END
+        on=()
+        [ "$each" = none ] || on=(--pod-group "$each")
+        # shellcheck disable=SC2016  # expanded in the rank
+        run in_pod env HPCBOOT_GANG_SIZE=1 "$hbrun" "${on[@]}" -n 1 \
+            --launch-with fork --on-failure restart-job --restart-delay 10ms \
+            sh -c '[ ! -e refuses ] || { mv refuses api/plan.json; exit 5; }
+                   echo ran'
+        ended_with 0
+        says '^ran$'
+    done
 }
 
 @test "a job that is started again waits for the pod that takes a lost one's place" {

@@ -55,7 +55,9 @@ static int add_members(const struct hb_gang_request *req,
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
-    static const char *const pods[] = {"KUBERNETES_SERVICE_HOST", NULL};
+    /* images for Python set the other one, and so do some operators */
+    static const char *const pods[] = {"KUBERNETES_SERVICE_HOST",
+                                       "PYTHONUNBUFFERED", NULL};
     const char *text = hb_source_env(req, "TF_CONFIG");
     const struct hb_gang_json *json;
     struct hb_tf_config config;
@@ -68,7 +70,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (hb_source_env_of(req, pods) == NULL) {
         *reason_out = hb_xstrdup("TF_CONFIG is set, but this is no pod "
-                                 "(KUBERNETES_SERVICE_HOST is not set)");
+                                 "(neither KUBERNETES_SERVICE_HOST nor "
+                                 "PYTHONUNBUFFERED is set)");
         return 0;
     }
     rc = hb_gang_json_open(&json, &why);

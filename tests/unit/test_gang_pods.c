@@ -357,7 +357,7 @@ static void torchs_words_for_slots_are_understood(void **state)
 
 static void a_tfjob_is_found(void **state)
 {
-    assert_pod("tfjob", TF_POD "{\"cluster\":{\"ps\":["
+    assert_pod("tfjob", "PYTHONUNBUFFERED=1 TF_CONFIG={\"cluster\":{\"ps\":["
                "\"tf-ps-0.hpc.svc:2222\"],\"worker\":[\"tf-worker-0.hpc.svc:"
                "2222\",\"tf-worker-1.hpc.svc:2222\"]},\"task\":{\"type\":"
                "\"worker\",\"index\":0},\"environment\":\"cloud\"}", "TFJob",

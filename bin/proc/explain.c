@@ -143,8 +143,11 @@ static void hint_elf(int fd, const unsigned char *head, size_t len,
     struct utsname host;
     char loader[HEAD_BYTES];
 
-    if (len < sizeof(elf) || uname(&host) < 0) {
-        hb_str_put(hint, len < sizeof(Elf32_Ehdr) ? CUT_OFF : "");
+    if (len < sizeof(elf)) { /* no program of 32 bits is that short, either */
+        hb_str_put(hint, CUT_OFF);
+        return;
+    }
+    if (uname(&host) < 0) {
         return;
     }
     memcpy(&elf, head, sizeof(elf));

@@ -108,27 +108,33 @@ static ino_t pipe_to_read(int dir, const char *fd)
     return sscanf(to, "pipe:[%llu]", &pipe) == 1 ? (ino_t)pipe : 0;
 }
 
-/* Any of its descriptors is a pipe's end to read from. A process whose parent
- * has been that quick is a filter before it has made that its standard input.
- */
-static int may_read_a_pipe(pid_t pid, const struct hb_pipes *but)
+/* Whether any of its descriptors is the end to read from of a pipe that meets
+ * wanted. A process whose parent has been that quick is a filter before it has
+ * made that its standard input. */
+static int holds_a_pipe(pid_t pid, int (*wanted)(const void *ctx, ino_t pipe),
+                        const void *ctx)
 {
     char name[64];
     DIR *d;
     struct dirent *e;
-    int may = 0;
+    int holds = 0;
 
     snprintf(name, sizeof name, "/proc/%ld/fd", (long)pid);
     d = opendir(name);
-    while (d != NULL && !may && (e = readdir(d)) != NULL) {
+    while (d != NULL && !holds && (e = readdir(d)) != NULL) {
         ino_t pipe = pipe_to_read(dirfd(d), e->d_name);
 
-        may = pipe != 0 && !is_one_of(but, pipe);
+        holds = pipe != 0 && wanted(ctx, pipe);
     }
     if (d != NULL) {
         closedir(d);
     }
-    return may;
+    return holds;
+}
+
+static int is_of_no_rank(const void *but, ino_t pipe)
+{
+    return !is_one_of(but, pipe);
 }
 
 static int look(void *ctx, pid_t child)
@@ -139,7 +145,7 @@ static int look(void *ctx, pid_t child)
     if (hb_procfs_read_stat("/proc", child, &st) == 0 && st.pgrp != child &&
         st.session == getsid(0) &&
         (st.exits || reads_a_pipe(child, s->but) ||
-         (is_new(&st) && may_read_a_pipe(child, s->but)))) {
+         (is_new(&st) && holds_a_pipe(child, is_of_no_rank, s->but)))) {
         (void)hb_below(child, add, ctx);
     }
     return 0;
@@ -158,7 +164,7 @@ void hb_filters_find(struct hb_filters *out, const struct hb_pipes *but)
 struct member {
     pid_t pid, parent;
     ino_t reads, writes[2]; /* 0: none, or the rank's own */
-    int filters;
+    int is_copy, filters;
 };
 
 struct family {
@@ -183,7 +189,7 @@ static int look_below(void *ctx, pid_t pid)
     if (f->n == HB_FILTERS_MAX || hb_procfs_read_stat("/proc", pid, &st) < 0) {
         return 0;
     }
-    *m = (struct member){pid, st.ppid, pipe_of(pid, 0), {0, 0}, 0};
+    *m = (struct member){pid, st.ppid, pipe_of(pid, 0), {0, 0}, st.is_copy, 0};
     for (int i = 0; i < 2; i++) {
         ino_t to = pipe_of(pid, i + 1);
 
@@ -191,6 +197,24 @@ static int look_below(void *ctx, pid_t pid)
     }
     f->n++;
     return 0;
+}
+
+static int is_written(const void *ctx, ino_t pipe)
+{
+    const struct member *by = ctx;
+
+    return pipe != 0 && (pipe == by->writes[0] || pipe == by->writes[1]);
+}
+
+/* Or will: a copy of the shell that is about to make the pipe its standard
+ * input. A worker that has been forked by a program that reads its own output
+ * back has both ends. */
+static int reads_of(const struct member *m, const struct member *by)
+{
+    return is_written(by, m->reads) ||
+           (m->is_copy && !is_written(by, m->writes[0]) &&
+            !is_written(by, m->writes[1]) &&
+            holds_a_pipe(m->pid, is_written, by));
 }
 
 /* Parents come before their children. One that reads what somebody above it
@@ -205,8 +229,7 @@ static int is_filter(const struct family *f, const struct member *m)
         if (p->pid != above) {
             continue;
         }
-        if (p->filters || (m->reads != 0 && (m->reads == p->writes[0] ||
-                                             m->reads == p->writes[1]))) {
+        if (p->filters || reads_of(m, p)) {
             return 1;
         }
         above = p->parent;

@@ -324,6 +324,15 @@ END
     done
 }
 
+# As where the shell that has forked it is that much quicker.
+@test "a signal does not reach a filter that does not read yet" {
+    "$hbrun" --forward-signals USR1 -n 2 "$(fake late_filter)" ready > out &
+    wait_until [ -e ready ]
+    kill -USR1 $!
+    ends $!
+    grep -q '^seen: no such file$' out
+}
+
 @test "a filter that does not end is killed, and told of" {
     run hb -n 1 bash -c 'exec > >(exec sleep 1000); echo lost'
     ended_with 0

@@ -3,7 +3,10 @@
 
 /* Rank 1 writes into a filter and ends with status 3, as a shell's script does
  * after `exec > >(sed "s/^/seen: /")`. Its filter is slow to read: the pipe is
- * not its standard input before the rank has ended. The others wait. */
+ * not its standard input before the rank has ended. The others wait. With a
+ * FILE, rank 1 makes that and goes on when a SIGUSR1 has come. */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,13 +25,32 @@ static void filter(int from, pid_t rank)
     _exit(127);
 }
 
-int main(void)
+static void on_signal(int signo)
+{
+    (void)signo;
+}
+
+static void wait_for_signal(const char *ready)
+{
+    sigset_t usr1, none;
+
+    sigemptyset(&none);
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &usr1, NULL);
+    (void)signal(SIGUSR1, on_signal);
+    close(open(ready, O_CREAT | O_WRONLY, 0644));
+    sigsuspend(&none);
+}
+
+int main(int argc, char **argv)
 {
     const char *rank = getenv("HPCBOOT_RANK");
     pid_t self = getpid();
     int ends[2];
 
     if (rank == NULL || strcmp(rank, "1") != 0) {
+        (void)signal(SIGUSR1, SIG_IGN);
         sleep(1000);
         return 0;
     }
@@ -39,5 +61,11 @@ int main(void)
         close(ends[1]);
         filter(ends[0], self);
     }
-    return write(ends[1], text, sizeof text - 1) > 0 ? 3 : 1;
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    if (argc > 1) {
+        wait_for_signal(argv[1]);
+    }
+    return write(STDOUT_FILENO, text, sizeof text - 1) > 0 ? 3 : 1;
 }

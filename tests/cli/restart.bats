@@ -70,7 +70,8 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
 }
 
 @test "told to end while it waits for the next life" {
-    hb --on-failure restart-job --restart-delay 1h -n 1 false 2> err &
+    timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure restart-job \
+        --restart-delay 1h -n 1 false 2> err &
     pid=$!
     wait_until grep -q 'started again' err
     kill -TERM "$(pgrep -P "$pid")"

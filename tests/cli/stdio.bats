@@ -534,15 +534,22 @@ END
     [ "${#output}" -eq 1200000 ]
 }
 
+# A signal is for it: timeout(1) passes one on to its whole group, with a SIGCONT.
+launcher_of() { # of the shell that runs hb
+    launcher=$(pgrep -P "$(pgrep -P "$1")" -x hbrun)
+}
+
 @test "a reader that sleeps for ever does not keep a job that is told to end" {
     mkfifo pipe
     exec {never_read}<> pipe
     # More than the pipes between take, before it is told to end.
     hb --grace 100ms -n 2 sh -c 'yes | head -c 300000; touch on; exec yes' \
         > pipe 2> err &
+    job=$!
     wait_until test -e on
-    pkill -TERM -P $!
-    ends $!
+    launcher_of $job
+    kill -TERM "$launcher"
+    ends $job
     exec {never_read}>&-
     ended_with 143
     says 'nobody reads the output: [0-9]+ bytes of it are dropped'
@@ -557,9 +564,6 @@ sleeping_reader() {
     hb --grace 100ms "$@" sh -c 'head -c 2000000 /dev/zero; touch ended; exit 3' \
         > pipe 2> err &
     job=$!
-}
-launcher_of() { # of the shell that runs hb
-    launcher=$(pgrep -P "$(pgrep -P "$1")" -x hbrun)
 }
 has_no_child() { ! pgrep -P "$1" > /dev/null; }
 

@@ -92,7 +92,7 @@ static int may_be_asking(const struct rank_stream *s)
     uint32_t asks = a->job.stdin_mode == HB_STDIN_RANK ? a->job.stdin_rank : 0;
 
     return a->job.map->n_ranks == 1 ||
-           (a->job.stdin_mode != HB_STDIN_NONE && !a->stdin_ended &&
+           ((a->job.flags & HB_JOB_ANSWERS) != 0 && !a->stdin_ended &&
             s->rank->rank == asks);
 }
 

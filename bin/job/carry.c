@@ -371,6 +371,12 @@ static int can_be_watched(int fd)
            (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || isatty(fd));
 }
 
+/* A file has no answers to questions. */
+int job_carry_answers(const struct job *j)
+{
+    return j->stdin_mode != HB_STDIN_NONE && can_be_watched(STDIN_FILENO);
+}
+
 void job_carry_stdin_begin(struct job *j)
 {
     if (j->stdin_mode == HB_STDIN_NONE) {

@@ -23,6 +23,7 @@ int job_carry_output(struct job_host *h, const struct hb_msg_output *m,
 void job_carry_disown(struct job *j, uint32_t node);
 void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
 void job_carry_stdin_begin(struct job *j);
+int job_carry_answers(const struct job *j); /* somebody may, on stdin */
 /* It may read from now on; one that comes late may find the end alone. */
 void job_carry_stdin_ordered(struct job_host *h);
 /* A host is gone, which the others have perhaps waited for. */

@@ -67,6 +67,7 @@ static uint32_t job_flags(const struct job *j)
            (is_guessed(j) ? HB_JOB_GUESSED : 0) |
            (tells_places(o) ? HB_JOB_REPORT_BINDINGS : 0) |
            (shows_bars(o) ? HB_JOB_SHOW_BARS : 0) |
+           (job_carry_answers(j) ? HB_JOB_ANSWERS : 0) |
            (j->only_looks ? HB_JOB_LOOKS : 0) |
            HB_JOB_USE_PID1_ENV;
 }

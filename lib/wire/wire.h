@@ -55,6 +55,7 @@
 #define HB_JOB_SHOW_BARS 0x200u    /* lines under way that go back, at once */
 #define HB_JOB_LOOKS 0x400u        /* its ranks only look at the host */
 #define HB_JOB_UNBUFFERED 0x800u   /* stdout of ranks is a terminal */
+#define HB_JOB_ANSWERS 0x1000u     /* stdin may bring an answer to a question */
 #define HB_JOB_REPORT_BINDINGS 0x20u /* say which CPUs, GPUs ranks got */
 #define HB_JOB_USE_PID1_ENV 0x10u  /* import the pod's PID 1 environment */
 /* RANK_EXIT.contact, CONTACT.contact */

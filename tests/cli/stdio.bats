@@ -273,6 +273,20 @@ END
     [ "$(grep -c '^result [123]$' out)" = 3 ]
 }
 
+# More than is sent ahead of who does not read, so that no end of it is seen.
+@test "where standard input is a file nobody answers: no line under way is torn" {
+    truncate -s 10M in
+    # shellcheck disable=SC2016  # expanded in the ranks
+    hb -n 2 bash -c 'if [ $HPCBOOT_RANK = 0 ]; then
+            printf "half "; touch half
+            until [ -e over ]; do sleep 0.05; done; echo "whole"
+        else
+            until [ -e half ]; do sleep 0.05; done
+            sleep 1; echo result; touch over
+        fi' > out < in
+    [ "$(sort out)" = $'half whole\nresult' ]
+}
+
 @test "what filters write after their rank has ended is all there" {
     local count='{ n++ } END { while (i < 3e7) i++; print n }'
     hb -n 4 bash -c 'exec > >(cat | awk "$0"); seq 1000' "$count" > got

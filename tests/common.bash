@@ -76,10 +76,10 @@ is_sanitized() { grep -q '^HB_LDFLAGS = .*fsanitize' "$HB_BUILDDIR/Makefile"; }
 # The processes that carry this test's mark, but for bats' own.
 marked() {
     local file pid
-    for file in /proc/[0-9]*/environ; do
+    for file in $(grep -lsz "^HB_TEST_MARK=$HB_TEST_MARK$" \
+        /proc/[0-9]*/environ); do
         pid=${file#/proc/}
         pid=${pid%/environ}
-        grep -qsz "^HB_TEST_MARK=$HB_TEST_MARK$" "$file" || continue
         case $(tr '\0' ' ' < "/proc/$pid/cmdline" 2> /dev/null) in
             '' | *bats* | *"${BASH_SOURCE[0]}"*) ;;
             *) echo "$pid" ;;

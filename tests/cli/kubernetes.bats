@@ -347,6 +347,7 @@ END
 {"faults": [{"path": "pods", "times": 99, "do": "status", "code": 503}]}
 END
     for next in pending silent; do
+        rm -f err # which is made anew some time after this shell goes on
         plan < first
         # shellcheck disable=SC2016  # expanded in the rank
         in_pod "$hbrun" --pod-selector app=x --on-failure restart-job \

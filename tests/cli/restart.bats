@@ -399,6 +399,7 @@ echo localhost:1
 END
     chmod +x discover
     for np in 1 1:2; do
+        rm -f err # which is made anew some time after this shell goes on
         again --np $np --discover-hosts ./discover sh -c '
             [ "$HPCBOOT_RESTART" = 0 ] || exit 0
             touch broken; exit 5' < /dev/null 2> err &

@@ -22,6 +22,7 @@
 #include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "bin/proc/guard.h"
+#include "bin/proc/stale.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -348,9 +349,14 @@ static void destroy(struct job *j)
 }
 
 /* An agent that was lost on this machine may have been killed together with
- * its guard, and then nobody else is left to look for its ranks. */
+ * its guard, and then nobody else is left to look for its ranks, nor for the
+ * directories: its own, and those of jobs that its ranks have begun. A guard
+ * that is late finds nobody any more to look for directories of. */
 static void sweep_up(const struct job *j)
 {
+    struct hb_stale_report stale;
+    int lost = 0;
+
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
 
@@ -361,7 +367,11 @@ static void sweep_up(const struct job *j)
             hb_log(HB_DEBUG, "host %s: %d processes of a lost agent were "
                    "killed", h->spec->name, killed);
             free(cookie);
+            lost = 1;
         }
+    }
+    if (lost) {
+        hb_stale_clear(NULL, 0, SWEEP_MS, &stale);
     }
 }
 

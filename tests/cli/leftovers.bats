@@ -471,6 +471,25 @@ start_inner() { # COMMAND that the rank goes on with
     [ -z "$output" ]
 }
 
+@test "no folder stays of a job that a rank began, where its launcher sweeps up" {
+    export HPCBOOT_TMPDIR=$BATS_TEST_TMPDIR/tmp
+    mkdir tmp
+    start_inner wait
+    local agent guard
+    agent=$(cat outer)
+    guard=$(parent_of "$agent")
+    kill -STOP $launcher # until they are gone
+    kill_at_once "$agent" "$guard" "$(parent_of "$guard")"
+    wait_until is_gone "$agent"
+    wait_until is_gone "$guard"
+    kill -CONT $launcher
+    ends $launcher
+    ended_with 75
+    nothing_left
+    run find tmp -mindepth 1
+    [ -z "$output" ]
+}
+
 # Files of MPIs' names: one that a job's ranks map ($mine), one that bears
 # another name ($users), and one that somebody else has made and mapped during
 # the job ($others). (One that nobody has open is anybody's to remove: of jobs

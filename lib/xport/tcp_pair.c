@@ -6,9 +6,10 @@
  *
  * What must stay in order goes by one connection, t->out[peer]: short messages,
  * offers, takes. The others are called by the lower rank, when the peer's first
- * word tells that it knows of the pair, too, or, where they would take too many
- * descriptors, when the first long message is due; and carry parts of long
- * messages only (tcp_cut.c). A rail that cannot be had is no rail.
+ * word, which each says at once, tells that it knows of the pair, too, or,
+ * where they would take too many descriptors, when the first long message is
+ * due; and carry parts of long messages only (tcp_cut.c). A rail that cannot be
+ * had is no rail.
  *
  * A rail that ends is not the end of the pair while another is left. So what
  * has been written in order is kept until the peer has told, in its next head,
@@ -58,6 +59,16 @@ static struct hb_tcp_conn *first_of(const struct hb_tcp_pair *p)
 
 /* ---- begin and end ---- */
 
+static void insert(struct hb_tcp_conn *c, struct hb_tcp_item **at,
+                   struct hb_tcp_item *i)
+{
+    i->next = *at;
+    *at = i;
+    if (i->next == NULL) {
+        c->end = &i->next;
+    }
+}
+
 static int read_card(struct hb_tcp *t, uint32_t rank, struct hb_endpoint *out)
 {
     const struct hb_xport_job *job = &t->x->job;
@@ -73,6 +84,19 @@ void hb_pair_tune(const struct hb_tcp_conn *c)
 {
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){NOT_SENT},
                      sizeof(int));
+}
+
+/* A first word that is short, ahead of all others: where the first network
+ * takes none but short packets, a long one would leave the peer without the
+ * rails by which it could come. */
+static void greet(struct hb_tcp_conn *c)
+{
+    struct hb_tcp_item *i = hb_xcalloc(1, sizeof *i);
+
+    i->head = (struct hb_tcp_head){.kind = HB_TCP_HEARD,
+                                   .source = c->tcp->x->job.rank};
+    insert(c, &c->first, i);
+    c->tcp->n_unwritten++;
 }
 
 void hb_pair_begin(struct hb_tcp_conn *c)
@@ -101,6 +125,9 @@ void hb_pair_begin(struct hb_tcp_conn *c)
     p->slot[0] = c;
     c->pair = t->pairs[c->peer] = p;
     hb_pair_tune(c);
+    if (p->is_early) {
+        greet(c);
+    }
 }
 
 static void free_items(struct hb_tcp_item *i)
@@ -377,16 +404,6 @@ struct hb_inbound *hb_pair_half(struct hb_tcp_pair *p)
 }
 
 /* ---- losses ---- */
-
-static void insert(struct hb_tcp_conn *c, struct hb_tcp_item **at,
-                   struct hb_tcp_item *i)
-{
-    i->next = *at;
-    *at = i;
-    if (i->next == NULL) {
-        c->end = &i->next;
-    }
-}
 
 /* Ahead of all that has not begun. */
 static void tell_lost(struct hb_tcp_pair *p)

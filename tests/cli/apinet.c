@@ -4,7 +4,7 @@
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
  * full`, `apinet rails [until]`, `apinet brief`, `apinet much`, `apinet late
  * SECONDS`, `apinet busy SECONDS`, `apinet idle SECONDS`, `apinet waive`,
- * `apinet turns`, `apinet soak SECONDS SEED`.
+ * `apinet turns [BYTES]`, `apinet soak SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
  * the ring, short and long ones in turn, until it fails, and why. full: rank 1
@@ -134,17 +134,17 @@ static void star(void)
 }
 
 /* Rank 0 calls all others, one after the other, and nobody calls it. */
-static void turns(void)
+static void turns(size_t size)
 {
     int me = hpcboot_rank();
 
     for (int i = 1; i < hpcboot_size(); i++) {
         if (me == 0) {
-            MUST(hpcboot_send(hpcboot_world(), i, 1, out, 8, &err));
-            MUST(hpcboot_recv(hpcboot_world(), i, 1, in, 8, NULL, &err));
+            MUST(hpcboot_send(hpcboot_world(), i, 1, out, size, &err));
+            MUST(hpcboot_recv(hpcboot_world(), i, 1, in, size, NULL, &err));
         } else if (me == i) {
-            MUST(hpcboot_recv(hpcboot_world(), 0, 1, in, 8, NULL, &err));
-            MUST(hpcboot_send(hpcboot_world(), 0, 1, out, 8, &err));
+            MUST(hpcboot_recv(hpcboot_world(), 0, 1, in, size, NULL, &err));
+            MUST(hpcboot_send(hpcboot_world(), 0, 1, out, size, &err));
         }
     }
 }
@@ -411,7 +411,7 @@ int main(int argc, char **argv)
     } else if (strcmp(word, "full") == 0) {
         full();
     } else if (strcmp(word, "turns") == 0) {
-        turns();
+        turns(argc > 2 ? (size_t)atol(argv[2]) : 8);
     } else if (strcmp(word, "star") == 0) {
         star();
     } else if (strcmp(word, "rails") == 0) {

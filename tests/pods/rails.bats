@@ -61,6 +61,19 @@ dropped() { pod "$1" iptables -nvxL INPUT | awk '/DROP/ { print $1 }'; }
     ended_with 0
 }
 
+# As of a switch whose MTU is below that of the hosts, which hear nothing of it:
+# calls are taken there, and nothing long comes.
+@test "a network that takes short packets only, and the first message is long" {
+    pod 1 iptables -A INPUT -i eth0 -p tcp ! --dport 22 -m length \
+        --length 1200:65535 -j DROP || skip 'no iptables'
+    run by --heartbeat 60 -x HPCBOOT_LOST_AFTER=3000 -H pod-0,pod-1 "$net" \
+        turns 20000
+    lost=$(dropped 1)
+    pod 1 iptables -F
+    ended_with 0
+    [ "$lost" -gt 0 ]
+}
+
 # As of a policy that lets logins through and nothing else.
 @test "a network that has led to nobody comes last for the next peer" {
     local i tried=()

@@ -8,7 +8,7 @@ libhb_a_SOURCES += \
     %D%/network.c \
     %D%/rails.c \
     %D%/tcp.c %D%/tcp_impl.h \
-    %D%/tcp_conn.c %D%/tcp_tune.c \
+    %D%/tcp_conn.c %D%/tcp_taken.c %D%/tcp_tune.c \
     %D%/tcp_cut.c %D%/tcp_pair.h \
     %D%/tcp_io.c \
     %D%/tcp_meet.c \
@@ -40,7 +40,8 @@ XPORT_WORLD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(srcdir)/tests/unit
 xport_tests = tests/unit/test_xport tests/unit/test_xport_back \
     tests/unit/test_xport_meet tests/unit/test_xport_net \
     tests/unit/test_xport_pace tests/unit/test_xport_rails \
-    tests/unit/test_xport_match tests/unit/test_xport_turns
+    tests/unit/test_xport_match tests/unit/test_xport_taken \
+    tests/unit/test_xport_turns
 if HAVE_UCX
 xport_tests += tests/unit/test_xport_ucx
 endif
@@ -72,6 +73,10 @@ tests_unit_test_xport_rails_SOURCES = tests/unit/test_xport_rails.c \
     $(xport_world)
 tests_unit_test_xport_rails_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_rails_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
+tests_unit_test_xport_taken_SOURCES = tests/unit/test_xport_taken.c \
+    $(xport_world)
+tests_unit_test_xport_taken_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_taken_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
 tests_unit_test_xport_turns_SOURCES = tests/unit/test_xport_turns.c \
     $(xport_world)
 tests_unit_test_xport_turns_LDADD = $(UNIT_LDADD)

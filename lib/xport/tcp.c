@@ -398,19 +398,24 @@ static int on_event(struct hb_tcp_conn *c, uint32_t events)
     return rc;
 }
 
-/* Whether what was sent is acknowledged by nobody: then the peer's host is
- * gone, or the way there. A peer that only does not read still answers, also
+/* ETIMEDOUT where what was sent is acknowledged by nobody: then the peer's host
+ * is gone, or the way there. A peer that only does not read still answers, also
  * when it has no room left and is only asked for some. The system asks ever
- * more rarely, and one question may be on its way: several are not. */
-static int is_cut(const struct hb_tcp_conn *c)
+ * more rarely, and one question may be on its way: several are not. Of a socket
+ * that the program has closed no event tells, either; 0: all is well. */
+static int end_of(const struct hb_tcp_conn *c)
 {
     struct tcp_info i;
     socklen_t len = sizeof i;
 
-    return c->state != HB_TCP_CONNECTING && c->state != HB_TCP_DEAD &&
-           getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
-           (i.tcpi_retransmits > 0 || i.tcpi_probes >= UNANSWERED) &&
-           i.tcpi_last_ack_recv > c->tcp->limit_s * 1000u;
+    if (c->state == HB_TCP_CONNECTING || c->state == HB_TCP_DEAD) {
+        return 0;
+    }
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &i, &len) < 0) {
+        return hb_tcp_is_taken(errno) ? errno : 0;
+    }
+    return (i.tcpi_retransmits > 0 || i.tcpi_probes >= UNANSWERED) &&
+           i.tcpi_last_ack_recv > c->tcp->limit_s * 1000u ? ETIMEDOUT : 0;
 }
 
 static void look_at_connecting(struct hb_tcp_conn *c, int64_t now)
@@ -430,8 +435,10 @@ static void look_at_connecting(struct hb_tcp_conn *c, int64_t now)
 
 static void look_at_conn(struct hb_tcp_conn *c, int64_t now)
 {
-    if (c != NULL && is_cut(c)) {
-        hb_tcp_lost(c, ETIMEDOUT);
+    int error = c != NULL ? end_of(c) : 0;
+
+    if (error != 0) {
+        hb_tcp_lost(c, error);
     } else if (c != NULL) {
         look_at_connecting(c, now);
     }
@@ -458,6 +465,9 @@ static int look_at_events(struct hb_tcp *t)
     struct epoll_event events[EVENTS];
     int moved = 0, n = epoll_wait(t->epoll_fd, events, EVENTS, 0);
 
+    if (n < 0 && (hb_tcp_is_taken(errno) || errno == EINVAL)) {
+        hb_tcp_without_events(t);
+    }
     for (int i = 0; i < n; i++) {
         if (events[i].data.ptr == NULL) {
             hb_tcp_accept(t);

@@ -480,11 +480,15 @@ static void hung_up(struct hb_tcp_conn *c)
     }
 }
 
-static void closed_error(const struct hb_tcp_conn *c, int error,
+static void closed_error(struct hb_tcp_conn *c, int error,
                          struct hpcboot_error *why)
 {
     struct hb_xport *x = c->tcp->x;
 
+    if (hb_tcp_is_taken(error)) {
+        hb_tcp_tell_taken(c, why);
+        return;
+    }
     hb_fail(why, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s %s: %s", c->peer,
             x->job.host(x->job.ctx, c->peer),
             error == ETIMEDOUT ? "is not heard any more"

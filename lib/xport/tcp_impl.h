@@ -210,6 +210,12 @@ void hb_tcp_fail_body(struct hb_tcp_conn *c, const struct hpcboot_error *why);
  * connection. */
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);
 void hb_tcp_give_up(struct hb_tcp_conn *c);
+/* tcp_taken.c: whether the error is that of a descriptor that is not the
+ * carrier's any more; why its connection has ended; and the end of all, as
+ * nothing is heard of any. */
+int hb_tcp_is_taken(int error);
+void hb_tcp_tell_taken(struct hb_tcp_conn *c, struct hpcboot_error *why);
+void hb_tcp_without_events(struct hb_tcp *t);
 void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req);
 /* Whoever has accepted the connection has not answered for some time. It may be
  * the peer, which computes, or a stranger at the same address: so the peer's

@@ -449,7 +449,11 @@ static int run(struct job *j)
         hb_options_blame(j->opt, &err);
         return not_begun(j, rc, &err);
     }
-    event_base_dispatch(j->base);
+    if (event_base_dispatch(j->base) < 0) {
+        rc = hb_fail_errno(&err, HPCBOOT_ERR_INTERNAL,
+                           "events cannot be waited for (epoll_wait)");
+        return not_begun(j, rc, &err);
+    }
     job_signals_hold(SIG_BLOCK); /* until the pause between two lives */
     /* For one that was caught before. NONBLOCK alone goes round as long as a
      * timer is due again in each turn. */

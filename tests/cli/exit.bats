@@ -535,6 +535,18 @@ not_stopped() { ! stopped "$1"; }
     nothing_left
 }
 
+# So that nothing of the job can be heard of, and none of it has begun.
+@test "a launcher that can wait for no events says so, and not that all is well" {
+    local refuse calls=epoll_wait,epoll_pwait,epoll_pwait2
+    refuse=$(fake refuse)
+    "$refuse" "$calls" true || skip 'no seccomp filter can be set here'
+    run timeout -s KILL "$HB_LIMIT" "$refuse" "$calls" "$hbrun" -n 2 echo here
+    ended_with 70
+    says '^hbrun: error: .*events cannot be waited for'
+    says_not here
+    nothing_left
+}
+
 # As behind ssh -t and kubectl exec -t: whoever started the session is elsewhere.
 @test "a key that stops does not do so for ever where no shell could continue it" {
     need python3

@@ -178,6 +178,19 @@ END
     says 'error: libtool installs into no folder that has a blank in its name: '
 }
 
+@test "a 32-bit compiler is refused by configure" {
+    run "$HB_SRCDIR/configure" \
+        CPPFLAGS='-U__SIZEOF_POINTER__ -D__SIZEOF_POINTER__=4'
+    [ "$status" -ne 0 ]
+    says 'error: hpcboot is for 64-bit machines: '
+}
+
+@test "a C library that is too old, or another, is refused by configure" {
+    run env ac_cv_func_sigabbrev_np=no "$HB_SRCDIR/configure"
+    [ "$status" -ne 0 ]
+    says 'error: sigabbrev_np is missing: hpcboot needs glibc 2\.32 or newer'
+}
+
 @test "CMake: find_package in C and C++" {
     need cmake c++
     mkdir project

@@ -38,18 +38,26 @@ uninstall-hook:
 $(foreach of,bin sbin pkglibexec,$(if $(wildcard $(DESTDIR)$($(of)dir)),,\
     $(eval uninstall-$(of)PROGRAMS: $(of)dir =)))
 
-# Completion comes out of the program itself, so it cannot lag behind.
+# Completion comes out of the program itself, so it cannot lag behind; one of
+# another machine cannot be asked.
+cross_compiling = @cross_compiling@
 bashcompdir = $(datadir)/bash-completion/completions
 zshcompdir = $(datadir)/zsh/site-functions
 fishcompdir = $(datadir)/fish/vendor_completions.d
 COMPLETED = hbrun hpcboot
 install-data-hook: hbrun$(EXEEXT) hpcboot$(EXEEXT)
-	$(MKDIR_P) "$(DESTDIR)$(bashcompdir)" "$(DESTDIR)$(zshcompdir)" \
-	    "$(DESTDIR)$(fishcompdir)"
+	test $(cross_compiling) = yes || \
+	    $(MAKE) $(AM_MAKEFLAGS) install-completions
+	test $(cross_compiling) != yes || \
+	    echo "hbrun and hpcboot are of another machine: no completions"
+	$(MAKE) $(AM_MAKEFLAGS) install-page-links
+install-completions:
+	$(INSTALL_UMASK) && $(MKDIR_P) "$(DESTDIR)$(bashcompdir)" \
+	    "$(DESTDIR)$(zshcompdir)" "$(DESTDIR)$(fishcompdir)"
 	$(INSTALL_UMASK) && for name in $(COMPLETED); do \
 	    ./$$name --completion bash > "$(DESTDIR)$(bashcompdir)/$$name" && \
 	    ./$$name --completion zsh > "$(DESTDIR)$(zshcompdir)/_$$name" && \
 	    ./$$name --completion fish \
 	        > "$(DESTDIR)$(fishcompdir)/$$name.fish" || exit 1; \
 	done
-	$(MAKE) $(AM_MAKEFLAGS) install-page-links
+.PHONY: install-completions

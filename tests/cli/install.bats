@@ -244,6 +244,16 @@ END
     says '^--report-bindings'
 }
 
+@test "a build for another machine is installed without its programs' words" {
+    run env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$HB_BUILDDIR" \
+        install-data DESTDIR="$PWD/cross" cross_compiling=yes
+    ended_with 0
+    says '^hbrun and hpcboot are of another machine: no completions$'
+    [ -e "cross$prefix/share/man/man3/hpcboot_bcast.3" ]
+    run find cross -name '*hbrun*' ! -name hbrun.1
+    [ -z "$output" ]
+}
+
 @test "other users can read and run it, whatever the umask of who installed it" {
     run find "$root/" ! -type l \( ! -perm -044 -o \
         \( -type d -o -perm -100 \) ! -perm -055 \)

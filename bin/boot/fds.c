@@ -62,6 +62,14 @@ static void free_event(struct event **event)
     }
 }
 
+/* What is not watched would be waited for in vain. */
+static void watch(struct event *event, const struct timeval *limit)
+{
+    if (event == NULL || event_add(event, limit) != 0) {
+        hb_no_memory();
+    }
+}
+
 /* Waits for something that most channels never come to, and which therefore
  * has its event only from then on. */
 static void wait_for(struct fd_channel *c, struct event **event, int fd,
@@ -71,10 +79,7 @@ static void wait_for(struct fd_channel *c, struct event **event, int fd,
     if (*event == NULL) {
         *event = event_new(event_get_base(c->read_event), fd, what, cb, c);
     }
-    if (*event == NULL) {
-        hb_no_memory();
-    }
-    event_add(*event, limit);
+    watch(*event, limit);
 }
 
 static int watch_child(struct fd_channel *c, struct hpcboot_error *err)
@@ -310,7 +315,7 @@ static void channel_pause(struct hb_channel *ch, int paused)
         event_del(c->read_event);
         free_event(&c->linger_event);
     } else if (!c->reported && !c->output_over) {
-        event_add(c->read_event, NULL);
+        watch(c->read_event, NULL);
         one_over(c);
     }
 }
@@ -343,9 +348,10 @@ static int make_events(struct fd_channel *c, struct event_base *base,
     }
     if (event_add(c->read_event, NULL) != 0
         || (c->err_event && event_add(c->err_event, NULL) != 0)) {
-        return hb_fail(err, HPCBOOT_ERR_SYSTEM,
-                       "descriptor %d cannot be waited for (is it a file?)",
-                       c->read_fd);
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "descriptor %d cannot be waited for%s",
+                             c->read_fd,
+                             errno == EPERM ? " (is it a file?)" : "");
     }
     return HPCBOOT_OK;
 }

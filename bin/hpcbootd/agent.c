@@ -11,7 +11,6 @@
  * another agent had started may wait for a new parent (orphan.c). */
 #include "config.h"
 
-#include <event2/event.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
@@ -24,6 +23,7 @@
 #include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"
 #include "bin/hpcbootd/serve.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/pm/family.h"
 #include "bin/proc/former.h"
 #include "bin/proc/guard.h"
@@ -530,13 +530,13 @@ static int set_up(struct agent *a, int in_fd, int out_fd,
     if (a->base == NULL) {
         return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");
     }
-    a->guard_ev = event_new(a->base, a->guard_fd, EV_READ, on_guard_gone, a);
-    a->child_ev = evsignal_new(a->base, SIGCHLD, on_child, a);
-    a->term_ev = evsignal_new(a->base, SIGTERM, on_term, a);
-    event_add(a->guard_ev, NULL);
-    event_add(a->child_ev, NULL);
-    event_add(a->term_ev, NULL);
-    event_base_once(a->base, -1, EV_TIMEOUT, on_no_welcome, a, &welcome);
+    a->guard_ev = sure_new(a->base, a->guard_fd, EV_READ, on_guard_gone, a);
+    a->child_ev = sure_signal(a->base, SIGCHLD, on_child, a);
+    a->term_ev = sure_signal(a->base, SIGTERM, on_term, a);
+    sure_add(a->guard_ev, NULL);
+    sure_add(a->child_ev, NULL);
+    sure_add(a->term_ev, NULL);
+    sure_once(a->base, on_no_welcome, a, &welcome);
     return agent_link_open(a, in_fd, out_fd, err);
 }
 

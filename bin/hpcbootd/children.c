@@ -8,13 +8,13 @@
  * passing.c. */
 #include "config.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bin/hpcbootd/children.h"
+#include "bin/hpcbootd/sure.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -190,7 +190,7 @@ static void on_open(void *arg, struct hb_channel *ch)
     c->stage = HB_STAGE_AGENT;
     c->link = hb_link_create(a->base, ch, 1, &link_events, c);
     hb_link_limit(c->link, HB_LINK_STRANGER_MAX);
-    event_add(c->timer, &due);
+    sure_add(c->timer, &due);
 }
 
 static const struct hb_boot_events boot_events = {
@@ -295,7 +295,7 @@ int agent_on_boot(struct agent *a, const struct hb_frame *f,
     c->user = copy_or_null(m.user);
     c->token = hb_xstrdup(m.token);
     c->port = (int)m.port;
-    c->timer = evtimer_new(a->base, on_overdue, c);
+    c->timer = sure_timer(a->base, on_overdue, c);
     c->next = a->tree->children;
     a->tree->children = c;
     child_expect(c, m.host, a->host);

@@ -10,12 +10,12 @@
 #include "config.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/proc/guard.h"
 #include "bin/proc/segments.h"
 #include "bin/proc/stale.h"
@@ -49,9 +49,9 @@ static void arm(struct agent *a, struct event **ev, event_callback_fn fn,
     struct timeval t = in_ms(ms);
 
     if (*ev == NULL) {
-        *ev = evtimer_new(a->base, fn, a);
+        *ev = sure_timer(a->base, fn, a);
     }
-    event_add(*ev, &t);
+    sure_add(*ev, &t);
 }
 
 static void add_filters(struct hb_filters *f, const struct rank *r)

@@ -8,10 +8,10 @@
 #include "bin/hpcbootd/listener.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "bin/hpcbootd/sure.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -44,7 +44,7 @@ static void on_ready(evutil_socket_t listen_fd, short what, void *arg)
         return;
     }
     event_del(l->ready);
-    event_add(l->rested, &rest);
+    sure_add(l->rested, &rest);
     if (!l->told) {
         l->told = 1;
         l->take(-1, l->arg);
@@ -53,7 +53,7 @@ static void on_ready(evutil_socket_t listen_fd, short what, void *arg)
 
 static void on_rested(evutil_socket_t fd, short what, void *arg)
 {
-    event_add(((struct listener *)arg)->ready, NULL);
+    sure_add(((struct listener *)arg)->ready, NULL);
 }
 
 struct listener *listener_open(struct event_base *base, int fd, int flags,
@@ -65,9 +65,9 @@ struct listener *listener_open(struct event_base *base, int fd, int flags,
     l->flags = flags;
     l->take = take;
     l->arg = arg;
-    l->rested = evtimer_new(base, on_rested, l);
-    l->ready = event_new(base, fd, EV_READ | EV_PERSIST, on_ready, l);
-    event_add(l->ready, NULL);
+    l->rested = sure_timer(base, on_rested, l);
+    l->ready = sure_new(base, fd, EV_READ | EV_PERSIST, on_ready, l);
+    sure_add(l->ready, NULL);
     return l;
 }
 

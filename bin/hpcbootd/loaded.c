@@ -12,13 +12,13 @@
  * says so when the rank ends, or after ten seconds, without having called. */
 #include "config.h"
 
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/pm/mpi_lib.h"
 #include "bin/proc/below.h"
 #include "lib/base/clock.h"
@@ -120,7 +120,7 @@ static void look_again(struct agent_loaded *l, int64_t took_ns)
     next.tv_sec = us / 1000000;
     next.tv_usec = us % 1000000;
     if (now - l->began_ns < LOOKED_NS) {
-        event_add(l->timer, &next);
+        sure_add(l->timer, &next);
     }
 }
 
@@ -142,7 +142,7 @@ void agent_loaded_watch(struct agent *a)
         return;
     }
     a->loaded = hb_xcalloc(1, sizeof *a->loaded);
-    a->loaded->timer = evtimer_new(a->base, on_look, a);
+    a->loaded->timer = sure_timer(a->base, on_look, a);
     a->loaded->began_ns = hb_now_ns();
     look_again(a->loaded, 0);
 }

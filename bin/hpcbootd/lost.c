@@ -13,9 +13,9 @@
  * it had the lock of the memory. */
 #include "config.h"
 
-#include <event2/event.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 
 /* A part of what a rank waits for the word of its agent (lib/api/peers.c). */
 #define LOOK_MS 250
@@ -30,8 +30,8 @@ void agent_lost_watch(struct agent *a)
     static const struct timeval often = {0, LOOK_MS * 1000};
 
     if (a->look_timer == NULL) {
-        a->look_timer = event_new(a->base, -1, EV_PERSIST, on_look, a);
-        event_add(a->look_timer, &often);
+        a->look_timer = sure_new(a->base, -1, EV_PERSIST, on_look, a);
+        sure_add(a->look_timer, &often);
     }
 }
 

@@ -12,11 +12,11 @@
  * was there before the ranks is of a job before. */
 #include "config.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/hpcbootd/tcplinks.h"
 #include "bin/recipe/recipe.h"
 #include "lib/base/str.h"
@@ -115,7 +115,7 @@ static void look_again(struct agent_meet *m)
 {
     static const struct timeval again = {0, LOOK_MS * 1000};
 
-    event_add(m->timer, &again);
+    sure_add(m->timer, &again);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *arg)
@@ -161,7 +161,7 @@ void agent_meet_watch(struct agent *a)
         m->begins = 1;
         tcp_links(see, m);
         m->begins = 0;
-        m->timer = evtimer_new(a->base, on_look, m);
+        m->timer = sure_timer(a->base, on_look, m);
         look_again(m);
     }
     free(places);

@@ -4,7 +4,7 @@ hpcbootd_SOURCES = %D%/main.c %D%/agent.c %D%/agent.h %D%/order.c %D%/session.c 
     %D%/place.c %D%/ranks.c %D%/reap.c %D%/bind.c %D%/survey.c %D%/wiring.c %D%/probe.c %D%/rankio.c %D%/ending.c %D%/pmhost.c %D%/spawn.c %D%/served.c %D%/prove.c \
     %D%/serve.c %D%/serve.h %D%/health.c %D%/children.c %D%/children.h %D%/passing.c %D%/orphan.c %D%/crew.c \
     %D%/join.c %D%/kv.c %D%/tell.c %D%/meet.c %D%/tcplinks.c %D%/tcplinks.h %D%/ports.c %D%/recipe.c \
-    %D%/native.c %D%/lost.c %D%/loaded.c %D%/listener.c %D%/listener.h
+    %D%/native.c %D%/lost.c %D%/loaded.c %D%/listener.c %D%/listener.h %D%/sure.h
 hpcbootd_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 hpcbootd_LDFLAGS = $(PROGRAM_LINK)
 hpcbootd_LDADD = $(PROGRAM_LDADD)

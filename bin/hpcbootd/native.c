@@ -12,7 +12,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 
 #include "bin/hpcbootd/agent.h"
 #include "bin/hpcbootd/listener.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/proc/env.h"
 #include "bin/proc/limits.h"
 #include "lib/base/fd.h"
@@ -119,7 +119,7 @@ static void socket_flush(struct native_socket *s)
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         hb_buf_tidy(&s->out, SIZE_MAX);
-        event_add(s->writable, NULL);
+        sure_add(s->writable, NULL);
         return;
     }
     if (n < 0 && errno != EPIPE && errno != ECONNRESET) {
@@ -168,10 +168,10 @@ static void socket_open(struct agent_native *n, int fd, int64_t rank)
     s->pass_fd = -1;
     hb_buf_init(&s->out, HB_NATIVE_FRAME_MAX * 2);
     s->conn = hb_native_conn_open(n->server, rank, s);
-    s->readable = event_new(n->agent->base, fd, EV_READ | EV_PERSIST,
-                            on_readable, s);
-    s->writable = event_new(n->agent->base, fd, EV_WRITE, on_writable, s);
-    event_add(s->readable, NULL);
+    s->readable = sure_new(n->agent->base, fd, EV_READ | EV_PERSIST,
+                           on_readable, s);
+    s->writable = sure_new(n->agent->base, fd, EV_WRITE, on_writable, s);
+    sure_add(s->readable, NULL);
     s->next = n->sockets;
     n->sockets = s;
 }

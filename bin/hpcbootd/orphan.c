@@ -18,7 +18,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,6 +32,7 @@
 #include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"
 #include "bin/hpcbootd/listener.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/link/kept.h"
 #include "bin/proc/guard.h"
 #include "lib/base/fd.h"
@@ -279,7 +279,7 @@ int agent_orphaned(struct agent *a)
     hb_link_destroy(a->link);
     a->link = NULL;
     hb_fd_close(&o->conn_fd); /* who has brought that link ends nobody now */
-    event_add(o->over, &due);
+    sure_add(o->over, &due);
     return 1;
 }
 
@@ -385,7 +385,7 @@ void agent_orphan_settle(struct agent *a, uint32_t orphan_ms)
     if (o == NULL && orphan_ms > 0) {
         o = a->orphan = orphan_new();
         hb_kept_open(&o->kept);
-        o->over = evtimer_new(a->base, give_up, a);
+        o->over = sure_timer(a->base, give_up, a);
         fd = listen_at(a->token);
         if (fd >= 0) {
             o->grace_ms = orphan_ms;
@@ -435,10 +435,10 @@ static void become_stub(struct agent *a, int conn, int watch, pid_t agent)
     (void)signal(SIGTERM, SIG_IGN); /* the link lasts as long as its agent */
     hb_link_destroy(a->link);
     a->link = NULL;
-    o->ended = event_new(a->base, conn, EV_READ, on_agent_ended, a);
-    o->look = event_new(a->base, -1, EV_PERSIST, on_look, a);
-    event_add(o->ended, NULL);
-    event_add(o->look, &look);
+    o->ended = sure_new(a->base, conn, EV_READ, on_agent_ended, a);
+    o->look = sure_new(a->base, -1, EV_PERSIST, on_look, a);
+    sure_add(o->ended, NULL);
+    sure_add(o->look, &look);
 }
 
 static int give_link(int conn, const int fds[2], uint64_t frames)

@@ -10,12 +10,12 @@
  * are queued and delivered by the loop. */
 #include "config.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -90,7 +90,7 @@ static void answer_local_fence(struct agent *a, struct hb_bytes key,
     if (hb_buf_failed(&f->key) || hb_buf_failed(&f->data)) {
         hb_no_memory(); /* who has joined it would wait for ever */
     }
-    event_base_once(a->base, -1, EV_TIMEOUT, deliver_local_fence, f, &now);
+    sure_once(a->base, deliver_local_fence, f, &now);
 }
 
 void agent_fence_join(struct agent *a, struct hb_bytes key,
@@ -320,8 +320,8 @@ int agent_pm_start(struct agent *a, struct hpcboot_error *err)
     }
     fd = a->pm_ops->fd(a->pm);
     if (fd >= 0) {
-        a->pm_ev = event_new(a->base, fd, EV_READ | EV_PERSIST, on_pm_work, a);
-        event_add(a->pm_ev, NULL);
+        a->pm_ev = sure_new(a->base, fd, EV_READ | EV_PERSIST, on_pm_work, a);
+        sure_add(a->pm_ev, NULL);
     }
     return 0;
 }

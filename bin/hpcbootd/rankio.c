@@ -10,13 +10,13 @@
 #include "config.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -45,7 +45,7 @@ static void streams_enable(struct agent *a, int on)
             struct event *ev = a->ranks[i].out[k].ev;
 
             if (ev != NULL && on) {
-                event_add(ev, NULL);
+                sure_add(ev, NULL);
             } else if (ev != NULL) {
                 event_del(ev);
             }
@@ -110,7 +110,7 @@ static void flush_when_idle(struct rank_stream *s)
 
     if (bar ? !evtimer_pending(s->idle, NULL)
             : s->lines.len > 0 && may_be_asking(s)) {
-        event_add(s->idle, &idle);
+        sure_add(s->idle, &idle);
     }
 }
 
@@ -172,10 +172,10 @@ void rank_stream_open(struct rank *r, int which, int fd)
     s->rank = r;
     s->fd = fd;
     s->stream = (uint8_t)(which + 1);
-    s->ev = event_new(a->base, fd, EV_READ | EV_PERSIST, on_output, s);
-    s->idle = evtimer_new(a->base, on_idle, s);
+    s->ev = sure_new(a->base, fd, EV_READ | EV_PERSIST, on_output, s);
+    s->idle = sure_timer(a->base, on_idle, s);
     if (a->reading) {
-        event_add(s->ev, NULL);
+        sure_add(s->ev, NULL);
     }
 }
 
@@ -369,7 +369,7 @@ static void sink_open(struct rank *r, struct rank_sink *s, int fd,
 {
     s->fd = fd;
     s->eof = 0;
-    s->ev = event_new(r->agent->base, fd, EV_WRITE, writable, r);
+    s->ev = sure_new(r->agent->base, fd, EV_WRITE, writable, r);
     hb_buf_init(&s->queue, SINK_MAX_BYTES);
 }
 
@@ -398,7 +398,7 @@ static size_t sink_write(struct rank_sink *s)
         }
         if (n < 0 && errno == EAGAIN) {
             hb_buf_tidy(&s->queue, SIZE_MAX);
-            event_add(s->ev, NULL);
+            sure_add(s->ev, NULL);
             return taken;
         }
         if (n < 0) {
@@ -503,7 +503,7 @@ static void on_pm_writable(evutil_socket_t fd, short what, void *arg)
 
     (void)sink_write(&r->pm);
     if (r->pm_read != NULL && hb_buf_left(&r->pm.queue) <= PM_UNREAD_MAX) {
-        event_add(r->pm_read, NULL);
+        sure_add(r->pm_read, NULL);
     }
 }
 
@@ -569,9 +569,9 @@ void rank_pm_open(struct rank *r, int fd)
 {
     sink_open(r, &r->pm, fd, on_pm_writable);
     r->pm.is_read = 1;
-    r->pm_read = event_new(r->agent->base, fd, EV_READ | EV_PERSIST,
-                           on_pm_readable, r);
-    event_add(r->pm_read, NULL);
+    r->pm_read = sure_new(r->agent->base, fd, EV_READ | EV_PERSIST,
+                          on_pm_readable, r);
+    sure_add(r->pm_read, NULL);
 }
 
 void rank_io_destroy(struct rank *r)

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/pm/family.h"
 #include "bin/proc/env.h"
 #include "bin/proc/guard.h"
@@ -302,9 +302,9 @@ int rank_start(struct rank *r, const struct rank_limits *start,
     if (rc == 0) {
         r->group = r->pid;
         fds_adopt(r, &f);
-        r->error_ev = event_new(a->base, r->error_fd, EV_READ | EV_PERSIST,
-                                on_started, r);
-        event_add(r->error_ev, NULL);
+        r->error_ev = sure_new(a->base, r->error_fd, EV_READ | EV_PERSIST,
+                               on_started, r);
+        sure_add(r->error_ev, NULL);
     }
     fds_close(&f);
     hb_strv_destroy(&env);
@@ -511,8 +511,8 @@ static void expect_contact(struct agent *a)
     static const struct timeval due = {CONTACT_NOTE_MS / 1000, 0};
 
     if (a->job.family != HB_PM_NONE || (a->job.flags & HB_JOB_GUESSED) != 0) {
-        a->contact_timer = evtimer_new(a->base, on_contact_due, a);
-        event_add(a->contact_timer, &due);
+        a->contact_timer = sure_timer(a->base, on_contact_due, a);
+        sure_add(a->contact_timer, &due);
         agent_loaded_watch(a);
     }
 }

@@ -12,7 +12,6 @@
  * a subreaper; they are reaped and not reported. */
 #include "config.h"
 
-#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/proc/guard.h"
 #include "bin/proc/limits.h"
 #include "lib/base/clock.h"
@@ -208,8 +208,8 @@ static int held_back(struct rank *r)
         return 0;
     }
     if (r->hold == NULL) {
-        r->hold = evtimer_new(a->base, on_held, a);
-        event_add(r->hold, &hold);
+        r->hold = sure_timer(a->base, on_held, a);
+        sure_add(r->hold, &hold);
     }
     return evtimer_pending(r->hold, NULL);
 }

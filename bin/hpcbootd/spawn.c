@@ -8,10 +8,10 @@
  * a rank hears it of any spawn that fails. */
 #include "config.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/sure.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -61,7 +61,7 @@ static void refuse(struct agent *a, uint64_t id, uint32_t rank)
     }
     r->agent = a;
     r->id = id;
-    event_base_once(a->base, -1, EV_TIMEOUT, say_refused, r, &now);
+    sure_once(a->base, say_refused, r, &now);
 }
 
 void agent_spawn(struct agent *a, uint64_t id, uint32_t rank,

@@ -93,10 +93,9 @@ static void start_timer(struct hb_link *link, struct event **timer,
     if (*timer == NULL) {
         *timer = evtimer_new(link->base, cb, link);
     }
-    if (*timer == NULL) {
+    if (*timer == NULL || event_add(*timer, &t) != 0) {
         hb_no_memory();
     }
-    event_add(*timer, &t);
 }
 
 static void stop_timer(struct event **timer)

@@ -244,6 +244,29 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     nothing_left
 }
 
+# What nobody watches would be missed by nobody: a job that is well without a
+# rank's output, or one that never ends.
+@test "no memory to watch a descriptor: the agent says so, or can do without" {
+    local n
+    ! is_sanitized || skip 'a sanitizer must be loaded first'
+    "${cc[@]}" -shared -fPIC -o no_watch.so "$fakes/no_watch.c"
+    for n in {1..10}; do
+        # shellcheck disable=SC2016  # for the ranks
+        run timeout -s KILL "$HB_LIMIT" env NO_WATCH_IN=hpcbootd \
+            NO_WATCH_AT="$n" LD_PRELOAD="$PWD/no_watch.so" "$hbrun" \
+            --pmi none -n 2 sh -c 'cat; echo "out of $HPCBOOT_RANK"; exit 0' \
+            < /dev/null
+        if [ "$status" -eq 0 ]; then
+            says '^out of 0$'
+            says '^out of 1$'
+        else
+            ended_with 75
+            says ' memory'
+        fi
+    done
+    nothing_left
+}
+
 @test "too few processes, at whatever comes first: the limit is named" {
     local n
     need_root

@@ -7,7 +7,7 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/sshconfig.bats %D%/comes.bats
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \
-    tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/no_memory.c tests/fakes/segment.c tests/fakes/gpudriver.c \
+    tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/no_memory.c tests/fakes/no_watch.c tests/fakes/segment.c tests/fakes/gpudriver.c \
     tests/fakes/ucxmove.c \
     tests/fakes/closes_fds.sh tests/fakes/slow_exit.c tests/fakes/nofork.c tests/fakes/background.py \
     tests/fakes/own_sockets.c tests/fakes/late_filter.c tests/fakes/late_reader.c \

@@ -51,8 +51,13 @@ int hb_deposit_open(struct hb_deposit *d, const char *dir,
     return HPCBOOT_OK;
 }
 
+/* Another place is a remedy for what is wrong with this one. */
 static int cannot_write(const struct hb_deposit *d, struct hpcboot_error *err)
 {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+        return hb_fail_errno(err, HPCBOOT_ERR_HOST,
+                             "the copy of %s cannot be written", d->name);
+    }
     return hb_fail(err, HPCBOOT_ERR_HOST,
                    "the copy of %s cannot be written: %s; HPCBOOT_TMPDIR on "
                    "this host names another place for it", d->name,

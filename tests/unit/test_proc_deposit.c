@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -206,6 +207,25 @@ static void a_failed_write_names_the_file_and_the_reason(void **state)
     assert_non_null(strstr(err.text, "HPCBOOT_TMPDIR"));
 }
 
+/* Another place would not help who may open no more. */
+static void no_descriptor_is_not_laid_to_the_place(void **state)
+{
+    struct place *p = *state;
+    struct hpcboot_error err = {0};
+    struct rlimit before, none;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_int_equal(hb_deposit_begin(&p->d, "data", 0644, 2, &err),
+                     HPCBOOT_ERR_HOST);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_non_null(strstr(err.text, "data"));
+    assert_non_null(strstr(err.text, "ulimit -n"));
+    assert_null(strstr(err.text, "HPCBOOT_TMPDIR"));
+}
+
 #define PLACE_TEST(f) \
     cmocka_unit_test_setup_teardown(f, make_place, remove_place)
 
@@ -223,6 +243,7 @@ int main(void)
         PLACE_TEST(no_file_comes_twice),
         PLACE_TEST(what_was_not_announced_is_refused),
         PLACE_TEST(a_failed_write_names_the_file_and_the_reason),
+        PLACE_TEST(no_descriptor_is_not_laid_to_the_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,6 +229,7 @@ static void write_some(struct hb_link *link)
 
 void hb_link_flush(struct hb_link *link)
 {
+    int no_memory = link->out.no_memory;
     struct hpcboot_error err;
 
     if (link->state != LINK_UP || link->doomed) {
@@ -236,9 +237,9 @@ void hb_link_flush(struct hb_link *link)
         return;
     }
     if (hb_buf_failed(&link->out)) {
-        hb_fail(&err, HPCBOOT_ERR_LIMIT,
-                "a message could not be queued: it, or all that wait to be "
-                "sent, is larger than the link allows");
+        hb_fail(&err, no_memory ? HPCBOOT_ERR_NOMEM : HPCBOOT_ERR_LIMIT,
+                no_memory ? "no memory for a message that waits to be sent"
+                : "a message, or all that wait to be sent, is too large");
         break_later(link, 0, &err);
         return;
     }

@@ -53,7 +53,7 @@ void hb_buf_clear(struct hb_buf *b)
 {
     b->len = 0;
     b->pos = 0;
-    b->failed = 0;
+    b->failed = b->no_memory = 0;
 }
 
 int hb_buf_failed(const struct hb_buf *b)
@@ -133,13 +133,17 @@ void *hb_buf_reserve(struct hb_buf *b, size_t n)
 {
     int is_view = b->cap == 0 && b->data != NULL;
 
-    if (b->failed || is_view || n > b->max_bytes - b->len) {
+    if (b->failed) {
+        return NULL;
+    }
+    if (is_view || n > b->max_bytes - b->len) {
         b->failed = 1;
+        b->no_memory = 0;
         return NULL;
     }
     if ((b->data == NULL || n > b->cap - b->len) && b->max_bytes > 0
         && grow(b, b->len + n) < 0) {
-        b->failed = 1;
+        b->failed = b->no_memory = 1;
         return NULL;
     }
     return b->data + b->len;

@@ -16,6 +16,7 @@ struct hb_buf {
     size_t cap;       /* allocated; 0 for a borrowed view */
     size_t max_bytes; /* never grows beyond */
     int failed;
+    int no_memory; /* while it has failed: that is why */
 };
 
 /* Bytes somebody else owns. */

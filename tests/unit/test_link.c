@@ -427,6 +427,34 @@ static void a_message_that_could_not_be_put_ends_the_link(void **state)
     free(longest);
 }
 
+/* Sanitizers end a program that asks for as much as follows. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+/* More than any memory has, where a link would allow it. */
+static void a_message_without_memory_is_told_as_such(void **state)
+{
+    struct fixture f;
+
+    open_link(&f, 0);
+    hb_link_out(f.link)->max_bytes = SIZE_MAX / 2;
+    assert_null(hb_buf_reserve(hb_link_out(f.link), SIZE_MAX / 4));
+    hb_link_flush(f.link);
+    event_base_dispatch(f.base);
+    assert_int_equal(f.lost, 1);
+    assert_int_equal(f.err.code, HPCBOOT_ERR_NOMEM);
+    assert_non_null(strstr(f.err.text, "memory"));
+    close_link(&f);
+}
+
 /* A frame far larger than any read, between small ones. */
 static void a_large_frame_arrives_whole(void **state)
 {
@@ -475,6 +503,7 @@ int main(void)
         cmocka_unit_test(a_late_reason_is_better_than_a_failed_write),
         cmocka_unit_test(a_channel_that_ends_in_write_is_told_from_the_loop),
         cmocka_unit_test(a_message_that_could_not_be_put_ends_the_link),
+        cmocka_unit_test(a_message_without_memory_is_told_as_such),
         cmocka_unit_test(a_large_frame_arrives_whole),
     };
 

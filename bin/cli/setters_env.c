@@ -46,6 +46,22 @@ static int is_here(const struct hb_scan *s, const char *text)
     return *env != NULL;
 }
 
+/* Whoever gives a list means all of it. */
+static void warn_of_none(struct hb_scan *s, const char *text)
+{
+    const char *comma = strchr(text, ',');
+
+    if (comma != NULL && comma > text && comma[1] != '\0') {
+        hb_opt_warn(s, "%s %s: no such variable here, so none is passed on; "
+                    "each needs an option of its own, as in: %s %.*s %s %s",
+                    s->spelling, text, s->spelling, (int)(comma - text), text,
+                    s->spelling, comma + 1);
+    } else {
+        hb_opt_warn(s, "%s %s: no such variable here, so none is passed on",
+                    s->spelling, text);
+    }
+}
+
 /* NAME with a rule's letter, or NAME=VALUE. */
 static int add_passed(struct hb_scan *s, struct hb_strv *rules, char letter,
                       const char *text, struct hpcboot_error *err)
@@ -61,8 +77,7 @@ static int add_passed(struct hb_scan *s, struct hb_strv *rules, char letter,
         return 0;
     }
     if (!is_here(s, text)) {
-        hb_opt_warn(s, "%s %s: no such variable here, so none is passed on",
-                    s->spelling, text);
+        warn_of_none(s, text);
     }
     if (strpbrk(text, "*?[") || is_here(s, text)) {
         hb_strv_pushf(rules, "%c%s", letter, text);

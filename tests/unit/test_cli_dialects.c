@@ -446,9 +446,28 @@ static void words_behind_a_folder_go_with_it(void **state)
     parsed_free(&p);
 }
 
+static void a_list_of_exported_variables_is_told_how(void **state)
+{
+    static char here[] = "HERE=1", odd[] = "A,B=1";
+    static char *const env[] = {here, odd, NULL};
+    struct hb_options_source src = {.env = env};
+    struct parsed p;
+
+    parse_words(&p, &src, "hbrun -x HERE,THERE -x A,B -x C, a");
+    assert_int_equal(p.rc, 0);
+    assert_list(&p.o->apps[0].env_rules, "=A,B");
+    assert_list(&p.o->warnings, "-x HERE,THERE: no such variable here, so none "
+                              "is passed on; each needs an option of its own, "
+                              "as in: -x HERE -x THERE|"
+                              "-x C,: no such variable here, so none is passed "
+                              "on");
+    parsed_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_of_exported_variables_is_told_how),
         cmocka_unit_test(dialect_is_told_by_name_option_and_use),
         cmocka_unit_test(mca_for_the_mapping_is_understood),
         cmocka_unit_test(a_count_of_0_for_the_mapping_says_nothing),

@@ -5,7 +5,7 @@
  * to an inherited descriptor. A reader that does not read is not waited for:
  * lines queue here up to a limit, and go out as it reads on; beyond the limit
  * whole lines are left out and counted in the next one that fits
- * ("dropped"). */
+ * ("dropped"), as are those that there is no memory for. */
 #include "config.h"
 
 #include <errno.h>
@@ -198,9 +198,14 @@ void job_event_end(struct job *j)
         e->dropped++;
         return;
     }
-    e->dropped = 0;
     hb_buf_compact(&e->queue);
+    if (hb_buf_reserve(&e->queue, e->line.len) == NULL) {
+        e->queue.failed = 0; /* what waits there is whole */
+        e->dropped++;
+        return;
+    }
     hb_buf_put_raw(&e->queue, e->line.s, e->line.len);
+    e->dropped = 0;
     write_queue(e);
 }
 
@@ -321,6 +326,10 @@ void job_events_close(struct hb_lives *l)
 
         (void)poll(&p, 1, 100);
         write_queue(e);
+    }
+    if (e->dropped > 0) { /* no further line will say so */
+        hb_log(HB_WARN, "--events %s: the last %u lines are lost: there was "
+               "no room or no memory for them", e->target, e->dropped);
     }
     hb_fd_close(&e->fd);
     hb_buf_destroy(&e->queue);

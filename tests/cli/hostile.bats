@@ -244,6 +244,21 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     nothing_left
 }
 
+# The FIFO is full, so that lines wait, in more memory than can be had.
+@test "no memory for lines of --events: how many are lost is told" {
+    ! is_sanitized || skip 'a sanitizer has memory of its own'
+    "${cc[@]}" -shared -fPIC -o no_memory.so "$fakes/no_memory.c"
+    mkfifo events
+    exec 9<> events
+    dd if=/dev/zero of=/dev/fd/9 bs=4096 count=4096 oflag=nonblock || true
+    run timeout -s KILL "$HB_LIMIT" env LD_PRELOAD="$PWD/no_memory.so" \
+        NO_MEMORY_IN=hbrun NO_MEMORY_FOR=8192 "$hbrun" --pmi none \
+        --events events -n 40 true
+    exec 9>&-
+    ended_with 0
+    says 'warning: --events events: the last [0-9]+ lines are lost'
+}
+
 # What nobody watches would be missed by nobody: a job that is well without a
 # rank's output, or one that never ends.
 @test "no memory to watch a descriptor: the agent says so, or can do without" {

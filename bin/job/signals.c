@@ -14,8 +14,8 @@
  *
  * Before another life, and as soon as events have begun, the job has a reader
  * of its last word who wants an end, and perhaps metrics. There the signal is
- * noted, and whoever waits looks for it; a second one ends hbrun as the first
- * would have before.
+ * noted, and whoever waits looks for it; a second one does not wait, and hbrun
+ * ends by the first.
  *
  * Behind the job's last word the first one changes nothing; a second one ends
  * hbrun with the status that the job has. */
@@ -93,7 +93,7 @@ static void note_end(int signo)
         noted = signo;
         clock_gettime(CLOCK_MONOTONIC, &noted_at);
     } else if (noted_before_ms() > ONE_INTERRUPT_MS) {
-        end_at_once(signo);
+        end_at_once(noted);
     }
 }
 

@@ -214,6 +214,33 @@ no_loop_hears() { # SIGNAL-NUMBER PID
     done
 }
 
+# What comes at once is the same signal again.
+is_gone_by_term() {
+    kill -TERM "$1" 2> /dev/null || true
+    is_gone "$1"
+}
+
+# It waits for what names its hosts, and does not look for signals.
+@test "two signals while hosts are gathered anew: it ends by the first" {
+    cat > discover <<'END'
+#!/bin/sh
+mkdir asked 2> /dev/null && echo localhost && exit
+touch asked/again
+exec sleep 1000
+END
+    chmod +x discover
+    env --default-signal=INT "$hbrun" --launch-with fork --restart-delay 0 \
+        --on-failure restart-job --discover-hosts ./discover -n 1 false 2> err &
+    pid=$!
+    wait_until [ -e asked/again ]
+    kill -INT "$pid"
+    wait_until is_gone_by_term "$pid"
+    ends "$pid"
+    ended_with 130
+    says 'told to end by signal 2: SIGINT'
+    says_not SIGTERM
+}
+
 @test "a HUP that is ignored does not end it between two lives" {
     # shellcheck disable=SC2016  # for the rank
     (trap '' HUP

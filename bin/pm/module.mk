@@ -75,6 +75,15 @@ tests_unit_test_pmi2_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_pmi_spawn_SOURCES = tests/unit/test_pmi_spawn.c $(pmi_lab)
 tests_unit_test_pmi_spawn_LDADD = $(UNIT_LDADD)
 tests_unit_test_pmi_spawn_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+if HAVE_PMIX
+check_PROGRAMS += tests/unit/test_pmix_start
+TESTS += tests/unit/test_pmix_start
+tests_unit_test_pmix_start_SOURCES = tests/unit/test_pmix_start.c \
+    %D%/pmix_start.c
+tests_unit_test_pmix_start_LDADD = $(UNIT_LDADD)
+tests_unit_test_pmix_start_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(PMIX_CFLAGS)
+endif
 endif
 
 check_PROGRAMS += tests/peers/pmdrive

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <pwd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,26 +39,53 @@ static void *do_nothing(void *arg)
     return arg;
 }
 
-static int threads_are_used_up(void)
+/* The C library says EAGAIN of a stack that it cannot have, too. */
+static int has_a_stack(void)
+{
+    pthread_attr_t attr;
+    size_t size = 0;
+    void *stack;
+
+    if (pthread_attr_init(&attr) != 0) {
+        return 0;
+    }
+    (void)pthread_attr_getstacksize(&attr, &size);
+    pthread_attr_destroy(&attr);
+    stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                 /* cppcheck-suppress invalidFunctionArg */
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    return stack != MAP_FAILED && munmap(stack, size) == 0;
+}
+
+/* What keeps a thread from its start, or NULL. */
+static const char *no_thread(void)
 {
     pthread_t t;
     int rc = pthread_create(&t, NULL, do_nothing, NULL);
 
     if (rc == 0) {
         pthread_join(t, NULL);
+        return NULL;
     }
-    return rc == EAGAIN;
+    return !has_a_stack()
+               ? "libpmix does not start without a thread, and there is no "
+                 "memory for its stack (ulimit -v, or the limit of the "
+                 "container)"
+               : rc == EAGAIN
+               ? "libpmix does not start without a thread, and the limit on "
+                 "processes is reached (ulimit -u, or pids.max of the "
+                 "container)"
+               : NULL;
 }
 
 const char *hb_pmix_no_start(void)
 {
+    const char *why;
+
     if (loopback_is_down()) {
         return "libpmix does not start without the loopback device, which is "
                "down (ip link set lo up)";
     }
-    return threads_are_used_up()
-               ? "libpmix does not start without a thread, and the limit on "
-                 "processes is reached (ulimit -u, or pids.max of the "
-                 "container)"
-               : "libpmix does not start";
+    why = no_thread();
+    return why != NULL ? why : "libpmix does not start";
 }

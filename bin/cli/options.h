@@ -53,6 +53,7 @@ struct hb_options {
                                 * cpu or gpu; NULL: auto */
     int64_t wait_hosts_ms;     /* deadline for hosts to come up; < 0: by gang */
     uint32_t min_hosts;        /* as many will do; 0: all of them */
+    uint32_t universe;         /* that ranks are told of; 0: all slots */
     uint32_t nodes;            /* use at most so many hosts; 0: all */
     uint32_t nodes_least;      /* with fewer hosts a warning; 0: none */
     /* start */

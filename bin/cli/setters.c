@@ -140,6 +140,18 @@ HB_SETTER(number)
     return 0;
 }
 
+/* Hydra's words for what the hosts have room for. */
+HB_SETTER(universe)
+{
+    const char *text = values[0];
+
+    if (strcasecmp(text, "SYSTEM") == 0 || strcasecmp(text, "INFINITE") == 0) {
+        s->o->universe = 0;
+        return 0;
+    }
+    return hb_opt_count(s, text, HB_MAX_RANKS, &s->o->universe, err);
+}
+
 HB_SETTER(default_slots)
 {
     const char *text = values[0];

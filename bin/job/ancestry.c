@@ -390,6 +390,10 @@ void job_ancestry_universe(struct job *j)
     const struct job_ancestry *a = j->ancestry;
     uint32_t ranks = j->map->n_ranks, slots = j->map->universe_slots;
 
+    if (j->opt->universe > 0) {
+        j->map->universe_slots = j->opt->universe;
+        return;
+    }
     if (a == NULL) {
         return;
     }

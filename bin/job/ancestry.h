@@ -14,7 +14,8 @@ int job_ancestry_open(struct job_ancestry **out, struct hb_options *opt,
 int job_ancestry_begin(struct job *j, struct hpcboot_error *err);
 /* Leaves of the gang the hosts that it may use, and of their slots the rest. */
 int job_ancestry_room(struct job *j, struct hpcboot_error *err);
-/* Its map's universe is that of all jobs of its family. */
+/* Its map's universe is the one that was asked for, or that of all jobs of its
+ * family. */
 void job_ancestry_universe(struct job *j);
 uint32_t job_ancestry_others(const struct job *j, const char *host);
 int job_ancestry_put(const struct job *j, struct hb_buf *out,

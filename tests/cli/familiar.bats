@@ -62,6 +62,23 @@ setup() { common_setup; }
     ended_with 2
 }
 
+# By it a program knows how many others it may start: mpi4py's pools, say.
+@test "Hydra: -usize is the universe that ranks are told of" {
+    # shellcheck disable=SC2016 # the rank has the variable
+    local ask='echo cmd=get_universe_size >&"$PMI_FD"
+        read -r answer <&"$PMI_FD" && echo "$answer"'
+    run hb --pmi pmi1 -H localhost:2 -usize 17 -n 1 bash -c "$ask"
+    ended_with 0
+    says '^cmd=universe_size rc=0 size=17$'
+    says_not 'ignored'
+    run hb --pmi pmi1 -H localhost:2 -usize INFINITE -n 1 bash -c "$ask"
+    ended_with 0
+    says '^cmd=universe_size rc=0 size=2$'
+    run hb -usize 0 -n 1 true
+    ended_with 2
+    says '-usize: needs a number from 1 '
+}
+
 @test "-c beside -n is not one of two numbers of ranks" {
     run hb -n 4 -c 7 true
     ended_with 2

@@ -253,6 +253,9 @@ pmix_parent() {
     run hb -H localhost:8 -n 1 "$(spawner)" 2 universe
     ended_with 0
     says "^child's universe of 8$"
+    run hb -H localhost:8 -n 1 -usize 5 "$(spawner)" 2 universe
+    ended_with 0
+    says "^child's universe of 5$"
 }
 
 @test "a program that is no MPI's is told of, as who asks for it waits" {

@@ -95,7 +95,7 @@ static void hydra_placement(void **state)
 {
     struct parsed p;
     struct hb_options *o = good(&p, "hbrun -f /h -ppn 2 -bind-to socket "
-                                    "-map-by core -l -n 4 a");
+                                    "-map-by core -l -usize 5 -n 4 a");
 
     assert_string_equal(o->hostfile, "/h");
     assert_int_equal(o->per_node, 2);
@@ -103,6 +103,7 @@ static void hydra_placement(void **state)
     assert_null(o->map_by);
     assert_string_equal(o->map_inside, "core");
     assert_int_equal(o->tag_output, HB_TAG_HYDRA);
+    assert_int_equal(o->universe, 5);
     assert_int_equal(o->oversubscribe, 1);
     assert_int_equal(o->warnings.n, 0);
     parsed_free(&p);

@@ -353,6 +353,9 @@ int hb_k8s_choose(const struct hb_k8s_pods *pods,
     n = sift(entries, collect(pods, c, entries), lost, &n_lost);
     out->n_all = n;
     out->n_prepared = tell_lost(lost, n_lost, entries, n, &out->lost);
+    for (size_t i = 0; i < n_lost; i++) {
+        out->n_leaving += lost[i].pod->leaving != 0;
+    }
     rc = choose_parts(entries, n, c, &job, &out->why, err);
     out->v = hb_xcalloc(n + 1, sizeof(*out->v));
     out->names = hb_xcalloc(n + 1, sizeof(*out->names));

@@ -45,6 +45,7 @@ struct hb_k8s_members {
     size_t n, n_named;
     size_t n_all;                /* members of all parts that are there */
     size_t n_prepared;           /* and that had ended before others began */
+    size_t n_leaving;            /* that are being deleted, and not replaced */
     const char *why;             /* which parts were taken; static */
     struct hb_str lost;          /* members that will not come, and why */
 };

@@ -6,10 +6,12 @@
  *
  * Pods are created one after the other, and get addresses later. Where the
  * size of the gang is known (HPCBOOT_GANG_SIZE, its pod group, its Job, a
- * mark) so many are waited for; else until no pod is new, and as many are there
- * as the request needs. A host that cannot be named yet cannot be waited for by
- * anybody else. Who can begin with a part (hb_gang_request.enough_hosts) waits
- * only while anything moves.
+ * mark) so many are waited for; else until no pod is new, and as many are
+ * there as the request needs. A pod that is leaving is often replaced when it
+ * is gone, so that is waited for, too; not for long, since the pod of a node
+ * that is cut off leaves for ever. A host that cannot be named yet cannot be
+ * waited for by anybody else. Who can begin with a part
+ * (hb_gang_request.enough_hosts) waits only while anything moves.
  *
  * Who follows a gang gets it whole each time. Changes come in bursts, as when
  * a set of pods is scheduled: they are told together. */
@@ -31,6 +33,8 @@
  * no pod was new for so long. */
 #define SETTLED_AGE_S 30
 #define SETTLED_QUIET_MS 3000
+/* A pod has half a minute to leave, unless its spec says otherwise. */
+#define LEAVING_MS 35000
 /* What keeps a gang back is asked in passing. Who waits longer for an answer
  * hears of it. */
 #define BRIEF_MS 2000
@@ -62,9 +66,10 @@ static void on_change(void *arg, const struct hb_k8s_pod *before,
 
     s->is_changed = 1;
     s->changed_ms = hb_now_ms();
-    if (before == NULL && now != NULL) {
+    if (before == NULL || now == NULL) {
         s->new_ms = s->changed_ms;
     }
+    s->has_gone |= now == NULL;
 }
 
 /* The request needs no more of them, and none of them moves. */
@@ -73,6 +78,13 @@ static int is_enough(const struct hb_k8s_search *s,
 {
     return s->req->enough_hosts > 0 && m->n_named >= s->req->enough_hosts &&
            hb_now_ms() - s->changed_ms >= SETTLED_QUIET_MS;
+}
+
+/* For what the request can do without nobody waits longer than this. */
+static int has_time(const struct hb_k8s_search *s, int64_t ms)
+{
+    return hb_now_ms() - s->listed_ms < ms &&
+           hb_deadline_left_ms(s->deadline_ns) > 0;
 }
 
 /* With fewer the request can do nothing. */
@@ -95,6 +107,30 @@ static uint64_t n_there(const struct hb_k8s_search *s,
     return m->n_all + (s->is_stated ? 0 : m->n_prepared);
 }
 
+static int awaits_leaving(const struct hb_k8s_search *s,
+                          const struct hb_k8s_members *m)
+{
+    return s->expected == 0 && m->n_leaving > 0 && has_time(s, LEAVING_MS);
+}
+
+/* Of a gang of unknown size: nothing says that there will be more. */
+static int is_quiet(const struct hb_k8s_search *s,
+                    const struct hb_k8s_members *m)
+{
+    if (awaits_leaving(s, m)) {
+        return 0;
+    }
+    if (hb_now_ms() - s->new_ms >= SETTLED_QUIET_MS) {
+        return 1;
+    }
+    for (size_t i = 0; i < m->n; i++) {
+        if (hb_k8s_age_s(m->v[i]->created) < SETTLED_AGE_S) {
+            return 0;
+        }
+    }
+    return !s->has_gone || !has_time(s, INT64_MAX);
+}
+
 static int is_settled(const struct hb_k8s_search *s,
                       const struct hb_k8s_members *m)
 {
@@ -107,16 +143,7 @@ static int is_settled(const struct hb_k8s_search *s,
     if (s->expected > 0) {
         return n_there(s, m) >= s->expected;
     }
-    if (s->req->wait_ms == 0 ||
-        hb_now_ms() - s->new_ms >= SETTLED_QUIET_MS) {
-        return 1;
-    }
-    for (size_t i = 0; i < m->n; i++) {
-        if (hb_k8s_age_s(m->v[i]->created) < SETTLED_AGE_S) {
-            return 0;
-        }
-    }
-    return 1;
+    return s->req->wait_ms == 0 || is_quiet(s, m);
 }
 
 /* What the group says of itself, where it can be asked. */
@@ -151,6 +178,9 @@ static char *missing_text(const struct hb_k8s_search *s,
     } else if (m->n < least(s, m)) {
         hb_str_putf(&text, "%zu of at least %u pods are there", m->n,
                     least(s, m));
+    } else if (m->n_named == m->n && awaits_leaving(s, m)) {
+        hb_str_putf(&text, "%zu of %zu pods are there", m->n,
+                    m->n + m->n_leaving);
     } else {
         hb_str_putf(&text, "%zu of %zu pods have an address", m->n_named,
                     m->n);
@@ -287,7 +317,7 @@ static int await(struct hb_k8s_search *s, int64_t wait_ms,
         rc = hb_k8s_search_await(s, s->list, err);
     }
     s->is_listed = rc >= 0;
-    s->new_ms = s->changed_ms = hb_now_ms();
+    s->listed_ms = s->new_ms = s->changed_ms = hb_now_ms();
     s->told_ms = s->changed_ms - PROGRESS_MS + FIRST_PROGRESS_MS;
     s->deadline_ns = hb_deadline_in_ms(wait_ms);
     while (rc >= 0) {
@@ -297,7 +327,7 @@ static int await(struct hb_k8s_search *s, int64_t wait_ms,
         }
         tell(s, out);
         if (is_over(s, s->deadline_ns)) {
-            return HPCBOOT_ERR_TIMED_OUT;
+            return is_whole(s, out) ? HPCBOOT_OK : HPCBOOT_ERR_TIMED_OUT;
         }
         hb_k8s_members_destroy(out);
         rest(s);

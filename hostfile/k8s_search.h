@@ -20,12 +20,14 @@ struct hb_k8s_search {
     int is_stated;       /* that is the user's number */
     int granted_before;  /* pods could be listed in the job's former life */
     int64_t deadline_ns;
-    int64_t new_ms;      /* when a pod was new last */
+    int64_t listed_ms;   /* when the list was complete */
+    int64_t new_ms;      /* when a pod was new last, or gone */
     int64_t changed_ms;  /* when anything of a pod was another last */
     int64_t told_ms;
     char *told;          /* the last that was said */
     char lacking[HPCBOOT_ERROR_TEXT_MAX]; /* a task that is awaited, or "" */
     int is_listed;
+    int has_gone;        /* a pod, since then */
     int is_changed;      /* since the gang was told last */
 };
 void hb_k8s_search_end(struct hb_k8s_search *s);

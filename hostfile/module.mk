@@ -136,7 +136,7 @@ EXTRA_tests_unit_test_gang_batch_DEPENDENCIES = libhb.a libhbbin.a
 if HAVE_KUBERNETES
 kubernetes_tests = tests/unit/test_k8s_api tests/unit/test_k8s_gang \
     tests/unit/test_k8s_follow tests/unit/test_k8s_reason \
-    tests/unit/test_k8s_pause
+    tests/unit/test_k8s_pause tests/unit/test_k8s_lives
 check_PROGRAMS += $(kubernetes_tests)
 TESTS += $(kubernetes_tests)
 # They answer as an API server does.
@@ -158,6 +158,12 @@ tests_unit_test_k8s_follow_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_follow_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_follow_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_follow_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_k8s_lives_SOURCES = tests/unit/test_k8s_lives.c \
+    tests/unit/kubepods.h $(k8s_lab)
+tests_unit_test_k8s_lives_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_k8s_lives_LDFLAGS = $(PROGRAM_LINK)
+tests_unit_test_k8s_lives_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_k8s_lives_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_k8s_reason_SOURCES = tests/unit/test_k8s_reason.c \
     tests/unit/kubepods.h $(k8s_lab)
 tests_unit_test_k8s_reason_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -52,6 +52,7 @@ struct hb_gang {
     char *detail;      /* one sentence: what was found and read */
     char *gang_key;    /* private key file the operator mounted, or NULL */
     int operator_made; /* by an operator: trust as inside a gang */
+    uint64_t expected; /* members, as the cluster says; 0: it does not */
     char *launch_with; /* a command that starts agents there, as --launch-with
                         * reads it, for hosts without SSH servers; or NULL */
     char **passed_over; /* [n_passed] "SOURCE: reason" */
@@ -80,6 +81,8 @@ struct hb_gang_request {
     uint32_t min_hosts; /* so many will do when that is over; 0: all */
     const char *before; /* the source that named the hosts of the job's former
                          * life: what it names is needed; or NULL */
+    uint64_t expected_before; /* hb_gang.expected of that life, which holds
+                               * where it cannot be learnt now; 0: not known */
     uint32_t needed_hosts; /* fewer are of no use, and awaited; 0: not known */
     int awaits_first; /* also for the first pod; 0: that none is there is told
                        * at once */

@@ -400,6 +400,7 @@ static void describe(const struct hb_k8s_search *s,
                                             ? s->choice.group : s->selector);
 
     hb_source_operator_made(s->req, out, where);
+    out->expected = s->is_stated ? 0 : s->expected;
     if (rc == HPCBOOT_ERR_TIMED_OUT || m->n_named < m->n) {
         char *missing = missing_text(s, m);
         hb_gang_note(out, "Kubernetes: %s; only those that are there are used",

@@ -159,6 +159,15 @@ static int learn_number(struct hb_k8s_search *s, const char *path,
     return rc;
 }
 
+/* What was learnt of a group in the job's former life is not forgotten because
+ * it cannot be asked now. */
+static void recall_size(struct hb_k8s_search *s)
+{
+    if (s->expected == 0 && s->granted_before) {
+        s->expected = s->req->expected_before;
+    }
+}
+
 /* How many members there are to be; that it cannot be learnt is no error. */
 static void learn_size(struct hb_k8s_search *s)
 {
@@ -178,8 +187,9 @@ static void learn_size(struct hb_k8s_search *s)
         hb_parse_u64(said, 1, HB_MAX_HOSTS, &s->expected) >= 0) {
         return;
     }
-    if (s->group_path != NULL) {
-        learn_number(s, s->group_path, field, &s->expected);
+    if (s->group_path != NULL &&
+        learn_number(s, s->group_path, field, &s->expected) < 0) {
+        recall_size(s);
     }
 }
 
@@ -205,6 +215,9 @@ static void learn_group(struct hb_k8s_search *s, const char *name)
         }
     }
     s->expected = s->expected > 0 ? s->expected : said;
+    if (s->group_path == NULL) {
+        recall_size(s);
+    }
 }
 
 static int selects(const struct hb_gang_request *req)

@@ -247,6 +247,7 @@ static void remember(struct job *j)
     if (j->gang.source != NULL) {
         free(l->source);
         l->source = hb_xstrdup(j->gang.source);
+        l->expected = j->gang.expected;
     }
     if (j->map != NULL) {
         l->needed_hosts = hosts_needed(j);

@@ -65,6 +65,7 @@ struct hb_lives {
     struct hb_life_former *formers; /* [n_formers] */
     uint32_t n_formers;
     char *source;          /* that named the hosts last; or NULL */
+    uint64_t expected;     /* members of the gang, as its source said; or 0 */
     uint32_t needed_hosts; /* fewer have no room for all ranks; 0: not known */
     uint32_t *np;          /* ranks of each program; NULL: not known yet */
     struct hb_fabric_terms fabric; /* what hosts settled for, with --fabric */

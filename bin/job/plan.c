@@ -167,7 +167,8 @@ static struct hb_gang_request request_of(const struct job *j)
         .pod_selector = j->opt->pod_selector, .pod_group = j->opt->pod_group,
         .min_hosts = j->opt->min_hosts > 0 ? j->opt->min_hosts
                                            : (uint32_t)job_is_elastic(j),
-        .before = j->lives->source, .needed_hosts = j->lives->needed_hosts,
+        .before = j->lives->source, .expected_before = j->lives->expected,
+        .needed_hosts = j->lives->needed_hosts,
         .awaits_first = awaits_first_pod(j),
         .enough_hosts = job_elastic_hosts(j), .stop = job_signals_noted,
     };

@@ -99,6 +99,51 @@ static void a_leaving_pod_is_not_waited_for_longer_than_all(void **state)
                  "--pod-selector", "10.0.0.5");
 }
 
+#define PODGROUPS "/apis/scheduling.volcano.sh/v1beta1/namespaces/hpc/podgroups"
+#define VCG(index) VC("w", index) ",\"annotations\":{"                        \
+    "\"scheduling.k8s.io/group-name\":\"lm-u\"}"
+
+/* A gang of two, whose second pod comes late and whose group says `group`. */
+static void plan_second(const char *group)
+{
+    char *pods[] = {pod("own", VCG("0"), "", RUNS("10.0.0.9")), NULL};
+    char *late = pod("lm-w-1", VCG("1"), "", RUNS("10.0.0.3"));
+    char *more = hb_xasprintf(",%s,\"watches\":[[" EVENT("ADDED")
+                              ",\"hold\"]]", group, late);
+
+    plan_pods(pods, more);
+    free(more);
+    free(late);
+}
+
+static void a_groups_size_is_remembered_where_it_is_refused_later(void **state)
+{
+    static const struct {
+        const char *before, *group, *hosts;
+    } ways[] = {
+        {"Kubernetes API", NULL, "10.0.0.9* 10.0.0.3"},
+        {"--pod-selector", "lm-u", "10.0.0.3 10.0.0.9"},
+    };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct hb_gang_request req = {.wait_ms = 60000,
+                                      .pod_group = ways[i].group};
+
+        plan_second("\"objects\":{\"" PODGROUPS "/lm-u\":{\"spec\":{"
+                    "\"minMember\":2}}}");
+        assert_found(req, ways[i].before, ways[i].hosts);
+        assert_int_equal(gang.expected, 2);
+        req.before = ways[i].before;
+        req.expected_before = gang.expected;
+        hb_gang_destroy(&gang);
+        plan_second("\"faults\":[{\"path\":\"podgroups\",\"times\":9,"
+                    "\"do\":\"status\",\"code\":403}]");
+        assert_found(req, ways[i].before, ways[i].hosts);
+        assert_int_equal(gang.expected, 2);
+        hb_gang_destroy(&gang);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -107,6 +152,7 @@ int main(void)
         T(what_takes_a_leaving_pods_place_is_waited_for),
         T(a_leaving_pod_is_not_waited_for_where_enough_are_there),
         T(a_leaving_pod_is_not_waited_for_longer_than_all),
+        T(a_groups_size_is_remembered_where_it_is_refused_later),
     };
 
     if (!server_is_possible()) {

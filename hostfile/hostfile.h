@@ -84,6 +84,8 @@ struct hb_gang_request {
     uint64_t expected_before; /* hb_gang.expected of that life, which holds
                                * where it cannot be learnt now; 0: not known */
     uint32_t needed_hosts; /* fewer are of no use, and awaited; 0: not known */
+    uint32_t wished_hosts; /* fewer do, and are awaited for a minute; 0: not
+                            * known */
     int awaits_first; /* also for the first pod; 0: that none is there is told
                        * at once */
     uint32_t enough_hosts; /* with so many nobody waits for the others, but

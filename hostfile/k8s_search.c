@@ -44,6 +44,8 @@
 /* Changes are told when no other came for so long, or after so long. */
 #define BURST_QUIET_MS 200
 #define BURST_MAX_MS 2000
+/* How long pods are awaited without which it would do, too. */
+#define WISHED_MS 60000
 /* How long the first list of a gang that is followed may take. */
 #define LIST_MS 30000
 /* So many pods are named in a message, then a count. */
@@ -87,7 +89,7 @@ static int has_time(const struct hb_k8s_search *s, int64_t ms)
            hb_deadline_left_ms(s->deadline_ns) > 0;
 }
 
-/* With fewer the request can do nothing. */
+/* With fewer the request can do nothing, or not well. */
 static uint32_t least(const struct hb_k8s_search *s,
                       const struct hb_k8s_members *m)
 {
@@ -96,6 +98,7 @@ static uint32_t least(const struct hb_k8s_search *s,
     uint32_t n = req->min_hosts > req->needed_hosts ? req->min_hosts
                                                     : req->needed_hosts;
 
+    n = req->wished_hosts > n && has_time(s, WISHED_MS) ? req->wished_hosts : n;
     return (m->n > 0 || first) && n > 0 ? n : first;
 }
 

@@ -5,9 +5,12 @@
  * which hosts it does without. lives.c has the policy, job.c the loop.
  *
  * Hosts that were lost are left out where the ranks fit on the others, spares
- * included; else they are waited for. A spare is a host of the gang that is
- * left out as long as there are enough others, so it stands in for one that
- * never came, too: then the job begins once more, with that one left out. */
+ * included; else they are waited for. Pods are mostly made again: where ranks
+ * that had slots of their own, as these were counted, would have to share
+ * them, they are waited for, too, and done without only when they do not
+ * come. A spare is a host of the gang that is left out as long as there are
+ * enough others, so it stands in for one that never came, too: then the job
+ * begins once more, with that one left out. */
 #include "config.h"
 
 #include <errno.h>
@@ -115,6 +118,18 @@ static int has_too_few(const struct job *j)
     return j->n_wanted == 0 || j->n_wanted < j->opt->min_hosts;
 }
 
+/* The ranks had slots of their own, and a lost pod may be there again. */
+static int hopes(const struct job *j)
+{
+    int listed = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        listed |= hb_lives_was_lost(j->lives, j->hosts[i].spec->name);
+    }
+    return listed && j->gang.operator_made && !j->need_lost &&
+           j->lives->wished_hosts > 0 && !j->lives->hopeless;
+}
+
 static int map_now(struct job *j, struct hpcboot_error *err)
 {
     int rc;
@@ -130,7 +145,8 @@ static int map_now(struct job *j, struct hpcboot_error *err)
     }
     /* The ranks go to the hosts that come up. */
     if (!job_takes_a_part(j) || j->opt->dry_run) {
-        return job_plan_map(j, err);
+        rc = hopes(j) ? check_room(j, err) : 0;
+        return rc < 0 ? rc : job_plan_map(j, err);
     }
     rc = job_check_elastic(j, err);
     return rc == 0 && j->lives->lost.n > 0 && !j->need_lost
@@ -197,6 +213,7 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
             take_in(&j->hosts[i]);
         }
     }
+    j->hopes = hopes(j) && left > 0 && !too_few;
     j->need_lost = 1;
     tell_waiting(&j->lives->lost, left, too_few);
     rc = map_now(j, err);
@@ -207,23 +224,36 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
-/* So many hosts it takes at least, if each had as much room as the largest. A
- * job that takes what there is needs none. */
-static uint32_t hosts_needed(const struct job *j)
+/* So many hosts it takes at least, if each had as much room as the largest. */
+static uint32_t hosts_for(const struct job *j,
+                          uint32_t (*room_of)(const struct job_host *h))
 {
     uint64_t most = 0;
 
-    if (j->map == NULL || j->opt->apps[0].np_min > 0) {
-        return 0;
-    }
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
-        uint64_t room = j->policy.by == HB_MAP_PPR_NODE ? job_ranks_of(h)
-                                                        : job_limit_of(h);
+        uint64_t room = room_of(&j->hosts[i]);
 
         most = room > most ? room : most;
     }
     return most > 0 ? (uint32_t)((j->map->n_ranks + most - 1) / most) : 0;
+}
+
+/* A job that takes what there is needs none. */
+static void remember_hosts(const struct job *j)
+{
+    struct hb_lives *l = j->lives;
+    uint32_t own = hosts_for(j, job_ranks_of);
+    uint64_t room = 0;
+
+    l->needed_hosts = j->policy.by == HB_MAP_PPR_NODE
+                          ? own : hosts_for(j, job_limit_of);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        room += j->hosts[i].left_out ? 0 : job_ranks_of(&j->hosts[i]);
+    }
+    if (j->policy.oversubscribe <= 0 && room >= j->map->n_ranks &&
+        own > l->needed_hosts) {
+        l->wished_hosts = own;
+    }
 }
 
 /* What the next life should know of this one. */
@@ -249,9 +279,10 @@ static void remember(struct job *j)
         l->source = hb_xstrdup(j->gang.source);
         l->expected = j->gang.expected;
     }
-    if (j->map != NULL) {
-        l->needed_hosts = hosts_needed(j);
+    if (j->map != NULL && j->opt->apps[0].np_min == 0) {
+        remember_hosts(j);
     }
+    l->hopeless = j->hopes && !j->begun;
     if (l->np == NULL && j->map != NULL) {
         l->np = hb_xcalloc(j->map->n_apps, sizeof *l->np);
         for (uint32_t i = 0; i < j->map->n_apps; i++) {
@@ -320,6 +351,20 @@ static int begin_with_spares(struct job *j)
     return 1;
 }
 
+static int does_without(const struct job *j)
+{
+    return j->hopes && !j->begun && hb_lives_curable(&j->verdict);
+}
+
+static int begin_without(struct job *j)
+{
+    remember(j);
+    j->lives->delay_ms = 0;
+    hb_log(HB_WARN, "%s; the ranks share the hosts that are left",
+           j->verdict.text);
+    return 1;
+}
+
 static int may_restart(const struct job *j)
 {
     int had_begun = j->begun || (j->lives->epoch > 0 && !j->need_lost);
@@ -330,7 +375,7 @@ static int may_restart(const struct job *j)
 int job_lives_on(const struct job *j)
 {
     return j->interrupts == 0 &&
-           (spares_are_enough(j) ||
+           (spares_are_enough(j) || does_without(j) ||
             (may_restart(j) && hb_lives_curable(&j->verdict) &&
              j->lives->failures < j->opt->max_restarts));
 }
@@ -346,6 +391,9 @@ int job_again(struct job *j)
     }
     if (spares_are_enough(j)) {
         return begin_with_spares(j);
+    }
+    if (does_without(j)) {
+        return begin_without(j);
     }
     if (!may_restart(j)) {
         return 0;

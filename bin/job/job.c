@@ -150,7 +150,8 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     int64_t wait_ms = o->wait_hosts_ms;
     int rc;
 
-    if (j->need_lost && wait_ms <= 0 && !j->gang.operator_made) {
+    if ((j->need_lost && wait_ms <= 0 && !j->gang.operator_made) ||
+        (j->hopes && wait_ms < 0)) {
         wait_ms = WAIT_LOST_MS;
     }
     if (wait_ms < 0) { /* to a doctor, a host that is not there is a finding */

@@ -253,6 +253,7 @@ struct job {
     struct job_cuts *cuts;   /* NULL: all ranks have reached each other */
     uint32_t host_entries;   /* that hosts and gang.hosts have room for */
     int need_lost;          /* hosts that were lost are waited for */
+    int hopes;              /* the others would do, if they must */
     int end_signal;         /* what ends ranks; 0: TERM */
     int64_t patience_ns; /* with hosts that were told to end */
     int64_t reader_until_ns; /* told to end from outside: is waited for; 0 */

@@ -67,6 +67,9 @@ struct hb_lives {
     char *source;          /* that named the hosts last; or NULL */
     uint64_t expected;     /* members of the gang, as its source said; or 0 */
     uint32_t needed_hosts; /* fewer have no room for all ranks; 0: not known */
+    uint32_t wished_hosts; /* on fewer ranks share what was counted for one of
+                            * them; 0: not known */
+    int hopeless;          /* hosts that were wished for have not come */
     uint32_t *np;          /* ranks of each program; NULL: not known yet */
     struct hb_fabric_terms fabric; /* what hosts settled for, with --fabric */
     void *events;          /* of bin/job/events.c: one file for all lives */

@@ -169,6 +169,7 @@ static struct hb_gang_request request_of(const struct job *j)
                                            : (uint32_t)job_is_elastic(j),
         .before = j->lives->source, .expected_before = j->lives->expected,
         .needed_hosts = j->lives->needed_hosts,
+        .wished_hosts = j->lives->hopeless ? 0 : j->lives->wished_hosts,
         .awaits_first = awaits_first_pod(j),
         .enough_hosts = job_elastic_hosts(j), .stop = job_signals_noted,
     };

@@ -293,6 +293,59 @@ END
     [ "$(grep -c '^again of 2$' <<< "$output")" -eq 2 ]
 }
 
+# two_lives OTHERS WORK OPTION...: two pods with one core each, and a rank on
+# each; WORK is done in the first life by the second, and OTHERS is how the pods
+# are planned then.
+two_lives() {
+    local pods=$1 work=$2 cpu
+    shift 2
+    need taskset
+    cpu=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+    plan <<< "{\"pods\": [$pod_a, $pod_b]}"
+    echo "$pods" > later
+    # shellcheck disable=SC2016  # expanded in the rank
+    run in_pod taskset -c "$cpu" "$hbrun" --pod-selector app=x -n 2 \
+        --on-failure restart-job --restart-delay 10ms "$@" sh -c '
+        [ "$HPCBOOT_RESTART" = 0 ] ||
+            { echo "again, $HPCBOOT_LOCAL_SIZE of $HPCBOOT_SIZE"; exit 0; }
+        [ "$HPCBOOT_RANK" = 1 ] || exec sleep 100
+        mv later api/plan.json; '"$work"
+    ended_with 0
+}
+pod_a='{"metadata": {"name": "a", "uid": "u", "labels": {"app": "x"}},
+        "status": {"phase": "Running", "podIP": "127.0.0.1"}}'
+pod_b='{"metadata": {"name": "b", "uid": "w", "labels": {"app": "x"}},
+        "status": {"phase": "Running", "podIP": "127.0.0.3"}}'
+
+@test "slots that are counted: the pod that takes a lost one's place is waited for" {
+    two_lives "{\"pods\": [$pod_a], \"watches\": [[{\"type\": \"ADDED\",
+        \"object\": $pod_b}, \"hold\"]]}" 'exit 5' --launch-with fork
+    [ "$(grep -c '^again, 1 of 2$' <<< "$output")" -eq 2 ]
+}
+
+@test "slots that are counted: a lost pod that is there again has its ranks" {
+    # shellcheck disable=SC2016  # expanded in the rank
+    two_lives "{\"pods\": [$pod_a, $pod_b]}" 'kill -KILL $PPID; exec sleep 100' \
+        --launch-with fork
+    [ "$(grep -c '^again, 1 of 2$' <<< "$output")" -eq 2 ]
+    says 'do not have room for all ranks; waiting for the lost ones: 127.0.0.3'
+}
+
+@test "slots that are counted: a lost pod that does not come back is done without" {
+    cat > way <<'END'
+#!/bin/sh
+[ "$1" != 127.0.0.3 ] || [ -e later ] || exit 1
+shift
+exec "$@"
+END
+    chmod +x way
+    # shellcheck disable=SC2016  # expanded in the rank
+    two_lives "{\"pods\": [$pod_a, $pod_b]}" 'kill -KILL $PPID; exec sleep 100' \
+        --launch-with './way %h' --wait-hosts 20
+    [ "$(grep -c '^again, 2 of 2$' <<< "$output")" -eq 2 ]
+    says '127.0.0.3.*; the ranks share the hosts that are left'
+}
+
 @test "an account without rights is told which Role it needs" {
     plan <<'END'
 {"faults": [{"path": "pods", "times": 9, "do": "status", "code": 403,

@@ -139,7 +139,7 @@ static int check_several(const struct job *j, struct hpcboot_error *err)
         return 0;
     }
     for (uint32_t i = 0; o->n_apps > 1 && i < o->n_apps; i++) {
-        const char *tool = hb_launch_tool(o->apps[i].argv.v);
+        const char *tool = job_wrapped_tool(o->apps[i].argv.v);
 
         if (tool != NULL) {
             return hb_fail(err, HPCBOOT_ERR_USAGE, "program %u of %u is a "
@@ -185,7 +185,7 @@ int job_framework_command(struct job *j, struct hpcboot_error *err)
 
 static const char *program_name(const struct job *j)
 {
-    const char *program = j->opt->apps[0].argv.v[0];
+    const char *program = *job_wrapped_program(j->opt->apps[0].argv.v);
     const char *slash = strrchr(program, '/');
 
     return slash != NULL ? slash + 1 : program;

@@ -7,7 +7,8 @@
 #include "bin/recipe/launch.h"
 #include "bin/recipe/recipe.h"
 
-/* What framework.c, launchers.c, processes.c, roles.c and meeting.c share. */
+/* What framework.c, launchers.c, wrapped.c, processes.c, roles.c and meeting.c
+ * share. */
 struct job_framework {
     char *name, *why;  /* "torch", "--framework (command line)" */
     char *path, *text; /* of the recipe */
@@ -59,6 +60,14 @@ const char *job_framework_env(const struct job *j, const char *name,
 int job_launchers_read(struct job *j, struct hpcboot_error *err);
 /* What the rules for variables have a say in, once they are known. */
 int job_launchers_complete(struct job *j, struct hpcboot_error *err);
+
+/* wrapped.c */
+/* How many words of argv are programs that do nothing but start what is behind
+ * them; *other_path: that is looked for in a PATH of theirs. */
+size_t job_wrapped_words(char *const *argv, int *other_path);
+char *const *job_wrapped_program(char *const *argv);
+/* hb_launch_tool of what is behind them. */
+const char *job_wrapped_tool(char *const *argv);
 
 /* processes.c */
 void job_processes_read(struct job *j);

@@ -221,7 +221,13 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = job_plan_family(j, err);
     }
-    return rc == 0 ? job_plan_ranks(j, err) : rc;
+    if (rc == 0) {
+        rc = job_plan_ranks(j, err);
+    }
+    if (rc == 0) {
+        job_wrapped_tell(j);
+    }
+    return rc;
 }
 
 /* Hosts that got no ranks are not contacted. */

@@ -352,6 +352,9 @@ int job_framework_choose(struct job *j, struct hpcboot_error *err);
 void job_framework_end_life(struct job *j); /* what it is stays known */
 void job_framework_destroy(struct job_framework *f); /* NULL-safe */
 
+/* wrapped.c: a launcher that hbrun does not read, several on a host: said */
+void job_wrapped_tell(const struct job *j);
+
 /* meeting.c */
 /* 1: agents were asked, job_begin comes again; 0: nothing is missing. */
 int job_meeting_ask(struct job *j, struct hpcboot_error *err);

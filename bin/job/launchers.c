@@ -319,22 +319,74 @@ static int is_meant(const char *name, const char *framework)
            (hb_streq(name, "torch") && hb_streq(framework, "torchrun"));
 }
 
+/* One word of what ${words ahead} is cut into. */
+static int put_quoted(struct hb_str *out, const char *word,
+                      struct hpcboot_error *err)
+{
+    const char *quote = strchr(word, '\'') == NULL ? "'" : "\"";
+
+    if (strchr(word, *quote) != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: a word with both kinds of "
+                       "quotes cannot be in front of a launcher that runs on "
+                       "each host", word);
+    }
+    hb_str_putf(out, "%s%s%s%s", out->len > 0 ? " " : "", quote, word, quote);
+    return 1;
+}
+
+/* What stands in front of the tool (env A=1, numactl -N 0) goes in front of
+ * each process, or of the tool where it runs itself. */
+static int put_ahead(struct hb_launch *l, char *const *argv, size_t n,
+                     struct hpcboot_error *err)
+{
+    const char *script = hb_env_get(&l->given, HB_RECIPE_SCRIPT_WORDS);
+    struct hb_strv program = HB_STRV_INIT;
+    struct hb_str ahead = HB_STR_INIT;
+    int rc = 1;
+
+    for (size_t i = 0; rc == 1 && i < n; i++) {
+        hb_strv_push(&program, argv[i]);
+        rc = hb_launch_is_per_rank(l) ? 1 : put_quoted(&ahead, argv[i], err);
+    }
+    if (rc == 1 && n > 0 && !hb_launch_is_per_rank(l)) {
+        hb_env_set(&l->given, "ahead", hb_str_text(&ahead));
+    } else if (rc == 1 && n > 0) {
+        if (script != NULL) {
+            hb_env_setf(&l->given, HB_RECIPE_SCRIPT_WORDS, "%zu",
+                        n + strtoul(script, NULL, 10));
+        }
+        hb_strv_extend(&program, l->program.v);
+        hb_strv_destroy(&l->program);
+        l->program = program;
+        program = (struct hb_strv)HB_STRV_INIT;
+    }
+    hb_strv_destroy(&program);
+    hb_str_destroy(&ahead);
+    return rc;
+}
+
 int job_launchers_read(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_app_options *app = &j->opt->apps[0];
     const struct hb_launch_variables variables = variables_of(j);
     struct hb_launch l;
+    int other_path, rc;
+    size_t ahead = job_wrapped_words(app->argv.v, &other_path);
+    char *const *argv = app->argv.v + ahead;
     char *python;
-    int rc;
 
-    if (hb_launch_tool(app->argv.v) == NULL) {
+    if (hb_launch_tool(argv) == NULL) {
         return 0;
     }
-    python = interpreter_of(j, app->argv.v[0]);
-    rc = hb_launch_read(app->argv.v, python,
+    /* the Python of a PATH that is made in front of the tool is that one's */
+    python = other_path ? hb_xstrdup("python3") : interpreter_of(j, argv[0]);
+    rc = hb_launch_read(argv, python,
                         j->framework != NULL ? j->framework->name : NULL,
                         &variables, &l, err);
     free(python);
+    if (rc == 1) {
+        rc = put_ahead(&l, app->argv.v, ahead, err);
+    }
     if (rc == 1 && (j->framework == NULL ||
                     is_meant(j->framework->name, l.framework))) {
         job_framework_name(j, l.framework, "the command line is %s's",

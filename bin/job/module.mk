@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += %D%/job.c %D%/job.h %D%/job_impl.h %D%/bringup.h %D%/carry.h %D%/change.h \
     %D%/plan.c %D%/placement.c %D%/policy.c \
-    %D%/framework.c %D%/framework.h %D%/launchers.c %D%/processes.c %D%/meeting.c %D%/met.c %D%/roles.c \
+    %D%/framework.c %D%/framework.h %D%/launchers.c %D%/wrapped.c %D%/processes.c %D%/meeting.c %D%/met.c %D%/roles.c \
     %D%/survey.c %D%/traffic.c %D%/traffic.h %D%/wiring.c %D%/wiring.h %D%/order.c %D%/network.c %D%/network.h \
     %D%/adopt.c %D%/answers.c %D%/grow.c %D%/grow.h %D%/tree.c %D%/way.c %D%/wdir.c %D%/connect.c %D%/lost.c %D%/host.c %D%/host.h \
     %D%/wait.c %D%/waitview.c %D%/missing.c %D%/missing.h \

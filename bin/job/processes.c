@@ -18,7 +18,8 @@ static int is_here(void *arg, const char *name)
 
     return hb_streq(j->gang.source, name) ||
            hb_search_env(j->env, name) != NULL ||
-           hb_streq(hb_launch_module(j->opt->apps[0].argv.v), name);
+           hb_streq(hb_launch_module(
+               job_wrapped_program(j->opt->apps[0].argv.v)), name);
 }
 
 /* Does anybody say how many ranks there are, or what each of them gets? */

@@ -3,7 +3,7 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/leftovers.bats %D%/hostfile.bats %D%/keys.bats %D%/preload.bats \
     %D%/noproc.bats %D%/familiar.bats %D%/family.bats %D%/samples.bats \
     %D%/place.bats %D%/report.bats %D%/fabric.bats %D%/restart.bats \
-    %D%/framework.bats %D%/api.bats %D%/apifaults.bats %D%/install.bats %D%/perf.bats %D%/stuck.bats %D%/ps.bats %D%/manifest.bats %D%/explain.bats %D%/pages.bats \
+    %D%/framework.bats %D%/wrapped.bats %D%/api.bats %D%/apifaults.bats %D%/install.bats %D%/perf.bats %D%/stuck.bats %D%/ps.bats %D%/manifest.bats %D%/explain.bats %D%/pages.bats \
     %D%/sshconfig.bats %D%/comes.bats
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \

@@ -14,6 +14,7 @@
 #include "bin/cli/optdef.h"
 #include "bin/job/change.h"
 #include "bin/job/framework.h"
+#include "bin/pm/wrapper.h"
 #include "bin/proc/search.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -355,6 +356,22 @@ static void tell_no_python(struct job *j)
     }
 }
 
+/* What a recipe starts beside a Python program, or to hold it, has to find the
+ * same packages: it is the Python of the program. */
+static void tell_python(struct job *j)
+{
+    struct job_framework *f = j->framework;
+    char *const *argv = j->opt->apps[0].argv.v;
+    int other_path;
+    const char *program = argv[job_wrapped_words(argv, &other_path)];
+
+    if (hb_recipe_takes(f->recipe, "python") && !other_path &&
+        hb_env_get(&f->given, "python") == NULL && hb_is_python(program) &&
+        !hb_starts_with(program_name(j), "ipython")) {
+        hb_env_set(&f->given, "python", program);
+    }
+}
+
 static void tell_number(struct job *j, const char *name, uint32_t n)
 {
     struct job_framework *f = j->framework;
@@ -395,6 +412,7 @@ static int check_given(struct job *j, struct hpcboot_error *err)
         rc = take_set(j, j->opt->recipe_set.v[i], err);
     }
     if (rc == 0) {
+        tell_python(j);
         tell_no_python(j);
         tell_range(j);
         rc = tell_policy(j, "on_failure", hb_on_failure_name(j->on_failure),

@@ -784,6 +784,25 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     ended_with 2
 }
 
+@test "what a recipe starts with Python it starts with the program's own" {
+    mkdir own
+    # shellcheck disable=SC2016  # expanded when it runs
+    printf '%s\n' '#!/bin/sh' 'echo "own $*" >> started' 'case $* in
+        *"start --head"*) exec sleep 1000 ;; esac' > own/python3
+    chmod +x own/python3
+    run hb --framework ray own/python3 driver.py
+    ended_with 0
+    grep '^own -m ray.scripts.scripts start --head --block ' started
+    grep '^own -c import ray' started
+    grep '^own driver.py$' started
+    run hb --framework torchrun own/python3 t.py
+    ended_with 0
+    grep '^own -m torch.distributed.run .* --no_python own/python3 t.py' started
+    run -127 hb --framework ray --recipe-set ray=./nowhere own/python3 driver.py
+    ended_with 127
+    says 'cannot start ./nowhere'
+}
+
 @test "a torchrun whose first line is a shell's runs with the Python it names" {
     mkdir 'a place'
     printf '#!/bin/sh\necho "its own: $*"\n' > 'a place/python3'

@@ -9,8 +9,12 @@
  * around the program (crew.c). */
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -259,6 +263,50 @@ static void add_gpus(const struct agent *a, const struct hb_strv *env,
     facts->gpus_are_own = a->gpus != NULL;
 }
 
+static int is_internet(const struct ifaddrs *i)
+{
+    return i->ifa_addr != NULL && (i->ifa_addr->sa_family == AF_INET ||
+                                   i->ifa_addr->sa_family == AF_INET6);
+}
+
+static int has_address(const struct ifaddrs *i, const char *address)
+{
+    char text[INET6_ADDRSTRLEN];
+    const void *raw;
+
+    raw = i->ifa_addr->sa_family == AF_INET
+              ? (const void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr
+              : (const void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
+    return hb_streq(inet_ntop(i->ifa_addr->sa_family, raw, text, sizeof text),
+                    address);
+}
+
+/* Who is told an interface takes its first address: it is named where that is
+ * the one by which other hosts reach this host. */
+static char *interface_of(const char *address)
+{
+    struct ifaddrs *all = NULL, *i, *first;
+    char *name = NULL;
+
+    if (getifaddrs(&all) < 0) {
+        return NULL;
+    }
+    for (i = all; i != NULL && name == NULL; i = i->ifa_next) {
+        first = all;
+        while (!is_internet(first) || !hb_streq(first->ifa_name, i->ifa_name)) {
+            if ((first = first->ifa_next) == NULL) {
+                break;
+            }
+        }
+        if (first == i && !(i->ifa_flags & IFF_LOOPBACK) &&
+            has_address(i, address)) {
+            name = hb_xstrdup(i->ifa_name);
+        }
+    }
+    freeifaddrs(all);
+    return name;
+}
+
 int agent_recipe_apply(struct rank *r, struct hb_strv *env,
                        struct hpcboot_error *err)
 {
@@ -267,7 +315,7 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
     const struct agent_app *app;
     struct hb_recipe_facts facts;
     struct hb_recipe_rank made;
-    char *dir, *self;
+    char *dir, *self, *interface;
     int rc;
 
     if (ar == NULL) {
@@ -281,6 +329,8 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
     make_facts(a, app->argv.v, &facts);
     facts.dir = dir;
     facts.agent = self;
+    interface = interface_of(ar->addresses.v[a->node]);
+    facts.interface = interface;
     facts.restart = a->job.restart + r->restarts;
     add_gpus(a, env, &facts);
     rc = hb_recipe_expand(ar->recipe, &facts, r->rank, &made, err);
@@ -294,6 +344,7 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
         }
         hb_recipe_rank_destroy(&made);
     }
+    free(interface);
     free(dir);
     free(self);
     return rc;

@@ -105,6 +105,7 @@ struct hb_recipe_facts {
     const uint32_t *slots;        /* [n_nodes]; NULL: one each */
     uint32_t gpus;                /* that the rank sees */
     int gpus_are_own;             /* and no other rank of its host does */
+    const char *interface;        /* of the rank's host, or NULL */
     uint32_t restart;             /* how often the rank was started before */
 };
 

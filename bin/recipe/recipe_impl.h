@@ -65,8 +65,8 @@ struct statement {
     X(rank) X(size) X(local_rank) X(local_size) X(node) X(nodes) X(host)  \
     X(address) X(url_address) X(head_host) X(head_address)                \
     X(head_url_address) X(cross_rank) X(cross_size) X(role)               \
-    X(role_index) X(role_size) X(slots) X(gpus) X(restart) X(job_id)       \
-    X(program) X(script) X(arguments) X(hpcbootd)
+    X(role_index) X(role_size) X(slots) X(gpus) X(interface) X(restart)   \
+    X(job_id) X(program) X(script) X(arguments) X(hpcbootd)
 enum variable {
 #define X(name) VAR_##name,
     RECIPE_VARIABLES(X)

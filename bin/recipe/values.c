@@ -184,6 +184,9 @@ void hb_expand_builtin(const struct expansion *x, int variable,
         hb_str_putf(out, "%u", x->f->slots != NULL ? x->f->slots[c->node] : 1);
         break;
     case VAR_gpus: put_gpus(x, c, out); break;
+    case VAR_interface:
+        hb_str_put(out, x->f->interface != NULL ? x->f->interface : "");
+        break;
     case VAR_restart: hb_str_putf(out, "%u", x->f->restart); break;
     case VAR_job_id: hb_str_put(out, x->f->job_id); break;
     case VAR_program:

@@ -90,3 +90,40 @@ meet() {
     says '^rank 0: 10\.77\.0\.1$'
     says '^rank 1: 10\.77\.0\.1$'
 }
+
+# Many a host's name is one of its loopback addresses, which Gloo would give to
+# the ranks of others.
+# shellcheck disable=SC2016  # expanded by the ranks
+@test "Gloo is told the interface by which others reach its host" {
+    gloo='echo "$GLOO_SOCKET_IFNAME$HOROVOD_GLOO_IFACE, rank $HPCBOOT_RANK"'
+    for framework in '' torch deepspeed 'horovod --recipe-set controller=gloo'
+    do
+        # shellcheck disable=SC2086
+        run pod_hb -H pod-0:1,pod-1:1 --framework ${framework:-none} \
+            sh -c "$gloo"
+        ended_with 0
+        says "^${framework:+eth0}, rank 0\$"
+        says "^${framework:+eth0}, rank 1\$"
+    done
+    run pod_hb -H pod-0:1,pod-1:1 --framework torch -x GLOO_SOCKET_IFNAME=x \
+        sh -c "$gloo"
+    says '^x, rank 1$'
+    run pod_hb -H pod-1:2 --framework torch sh -c "$gloo"
+    ended_with 0
+    says '^, rank 1$'
+}
+
+@test "an interface is told by its first address alone" {
+    local own
+    own=$(pod 1 ip -4 -o addr show dev eth0 | awk '{ print $4 }')
+    pod 1 ip addr del "$own" dev eth0
+    pod 1 ip addr add 192.0.2.1/32 dev eth0
+    pod 1 ip addr add "$own" dev eth0
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0:1,pod-1:1 --framework torch \
+        sh -c 'echo "by $GLOO_SOCKET_IFNAME, rank $RANK"'
+    pod 1 ip addr del 192.0.2.1/32 dev eth0
+    ended_with 0
+    says '^by eth0, rank 0$'
+    says '^by , rank 1$'
+}

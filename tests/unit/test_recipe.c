@@ -541,10 +541,21 @@ static void gpus_are_those_of_the_rank(void **state)
     gives(j, text, 1, "GPUS", "0"); /* shared */
 }
 
+static void an_interface_is_that_of_the_ranks_host(void **state)
+{
+    struct job *j = *state;
+
+    gives(j, "env A \"by ${interface}\"", 2, "A", "by ");
+    j->f.interface = "eth0";
+    gives(j, "env A \"by ${interface}\"", 2, "A", "by eth0");
+    j->f.interface = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(gpus_are_those_of_the_rank),
+        TEST(an_interface_is_that_of_the_ranks_host),
         TEST(the_first_name_that_is_here_says_what_is_usual),
         TEST(a_variable_is_that_of_the_rank),
         TEST(quotes_and_continued_lines),

@@ -364,11 +364,15 @@ static void tell_python(struct job *j)
     char *const *argv = j->opt->apps[0].argv.v;
     int other_path;
     const char *program = argv[job_wrapped_words(argv, &other_path)];
+    const char *dir = j->opt->apps[0].wdir;
+    int is_local = program[0] != '/' && strchr(program, '/') != NULL;
 
     if (hb_recipe_takes(f->recipe, "python") && !other_path &&
         hb_env_get(&f->given, "python") == NULL && hb_is_python(program) &&
         !hb_starts_with(program_name(j), "ipython")) {
-        hb_env_set(&f->given, "python", program);
+        hb_env_setf(&f->given, "python", "%s%s%s",
+                    !is_local ? "" : dir != NULL ? dir : j->wdir,
+                    is_local ? "/" : "", program);
     }
 }
 

@@ -787,7 +787,8 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
 @test "what a recipe starts with Python it starts with the program's own" {
     mkdir own
     # shellcheck disable=SC2016  # expanded when it runs
-    printf '%s\n' '#!/bin/sh' 'echo "own $*" >> started' 'case $* in
+    printf '%s\n' '#!/bin/sh' \
+        'echo "own $*${PYSPARK_PYTHON:+ by $PYSPARK_PYTHON}" >> started' 'case $* in
         *"start --head"*) exec sleep 1000 ;; esac' > own/python3
     chmod +x own/python3
     run hb --framework ray own/python3 driver.py
@@ -798,6 +799,10 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     run hb --framework torchrun own/python3 t.py
     ended_with 0
     grep '^own -m torch.distributed.run .* --no_python own/python3 t.py' started
+    SPARK_MASTER_URL=spark://nowhere:7077 run hb --framework spark \
+        own/python3 driver.py
+    ended_with 0
+    grep "^own driver.py by $PWD/own/python3$" started
     run -127 hb --framework ray --recipe-set ray=./nowhere own/python3 driver.py
     ended_with 127
     says 'cannot start ./nowhere'

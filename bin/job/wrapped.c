@@ -132,6 +132,7 @@ const char *job_wrapped_tool(char *const *argv)
 
 struct hunt {
     const char *tool;
+    const char *unread; /* the tool, where hbrun has no table of its options */
     char *const *env;
     int depth;
 };
@@ -178,6 +179,20 @@ static void look_into_shell(struct hunt *h, char *const *argv)
     }
 }
 
+/* A launcher of PyTorch's ranks whose options hbrun does not know. */
+static const char *unread(char *const *argv)
+{
+    const char *module = hb_launch_module(argv);
+
+    if (hb_streq(module, "accelerate.commands.launch") ||
+        (hb_streq(base_name(argv[0]), "accelerate") &&
+         hb_streq(argv[1], "launch"))) {
+        return "accelerate launch";
+    }
+    return hb_streq(base_name(argv[0]), "colossalai") &&
+           hb_streq(argv[1], "run") ? "colossalai run" : NULL;
+}
+
 /* What a profiler or the like has among its words, before any script. */
 static void look_behind(struct hunt *h, char *const *argv)
 {
@@ -203,6 +218,8 @@ static void look(struct hunt *h, char *const *argv)
     }
     h->depth++;
     h->tool = hb_launch_tool(argv);
+    h->unread = h->tool == NULL ? unread(argv) : NULL;
+    h->tool = h->unread != NULL ? h->unread : h->tool;
     if (h->tool == NULL && hb_is_shell(argv[0])) {
         look_into_shell(h, argv);
     } else if (h->tool == NULL &&
@@ -234,7 +251,13 @@ void job_wrapped_tell(const struct job *j)
         return;
     }
     look(&h, j->opt->apps[0].argv.v);
-    if (h.tool != NULL) {
+    if (h.unread != NULL) {
+        hb_log(HB_WARN, "hbrun does not read the options of %s: each rank "
+               "starts one of its own, and a host has up to %u; --framework "
+               "torch and the program without it has hbrun start the "
+               "processes; -npernode 1 makes it one on each host; --framework "
+               "none says that it is meant so", h.tool, most);
+    } else if (h.tool != NULL) {
         hb_log(HB_WARN, "%s is behind another program, where hbrun does not "
                "read its options: each rank starts one of its own, and a host "
                "has up to %u; -npernode 1 makes it one on each host; of one "

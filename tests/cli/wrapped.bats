@@ -118,6 +118,26 @@ launchers() {
     out_of_sight sh -c 'exec python3 -m torch.distributed.run t.py'
 }
 
+@test "launchers that hbrun has no table of, several on a host: told" {
+    local why='does not read the options of accelerate launch: each rank starts'
+    launchers
+    cp torchrun accelerate
+    for words in 'accelerate launch t.py' 'sh job' \
+        'env A=1 uv run accelerate launch t.py' \
+        'python3 -m accelerate.commands.launch t.py'; do
+        echo 'accelerate launch t.py' > job
+        # shellcheck disable=SC2086
+        run hb -H localhost:2 $words
+        ended_with 0
+        says "warning: hbrun $why .* a host has up to 2; --framework torch and"
+        # shellcheck disable=SC2086
+        run hb -H localhost:2 -npernode 1 $words
+        says_not "$why"
+    done
+    run hb -H localhost:2 accelerate env
+    says_not 'does not read'
+}
+
 @test "a word like a launcher's name is no launcher" {
     launchers
     for words in 'conda run -n deepspeed python3 t.py' './python3 torchrun' \

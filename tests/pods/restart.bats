@@ -226,6 +226,8 @@ back_with_another_key() {
 @test "an elastic job goes on with what is left" {
     start_restart --np 1:4 -H pod-1:1,pod-2:1
     wait_until pod 1 test -s /tmp/started
+    # What the agent has not sent is lost with it.
+    wait_until pod 0 grep -q '^rank 1 of 2 epoch 0 on pod-2$' /tmp/out
     wait_until pod 2 test -s /tmp/started
     pod 2 kill -KILL "$(agent_in 2)"
     pod_job_ends

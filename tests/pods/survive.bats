@@ -18,6 +18,7 @@ start_policy() { # POLICY ARGUMENTS...: in the background, words in /tmp
     pod_job "$hbrun" --on-failure "$1" --restart-delay 100ms "${@:2}"
 }
 agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+said() { [ "$(pod 0 grep -c -- "$2" /tmp/out)" = "$1" ]; } # so often, what
 # shellcheck disable=SC2016  # expanded in the ranks
 until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     "$HPCBOOT_RESTART on $(hostname)"
@@ -108,6 +109,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     start_policy respawn --spares 1 -H pod-1:1,pod-2:2,pod-3:2 bash -c \
         "$until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    wait_until said 2 ' on pod-2$' # what the agent has not sent is lost with it
     pod 2 kill -KILL "$(agent_in 2)"
     wait_until pod 3 bash -c '[ "$(wc -l < /tmp/started)" = 2 ]'
     pod 1 touch /tmp/go
@@ -131,6 +133,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
         -H pod-1:1,pod-2:1,pod-3:1 bash -c "sha256sum < \
         \$HPCBOOT_SESSION_DIR/data; $until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    wait_until said 2 "$sum"
     pod 2 kill -KILL "$(agent_in 2)"
     wait_until pod 3 test -s /tmp/started
     pod 1 touch /tmp/go

@@ -139,6 +139,7 @@ struct job_host {
     uint8_t late;     /* it comes up while others run */
     uint8_t left_out; /* of this life of the job: lost before, or a spare */
     uint8_t gone;     /* it was lost while ranks ran, or is about to be */
+    uint8_t missed;   /* so it was, when it was taken for one that comes */
     uint8_t joins;    /* it has come into a running job, and has no part yet */
     uint8_t let_go;   /* the source no longer names it */
     uint8_t unseated; /* it was told that no free seat is small enough */

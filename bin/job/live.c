@@ -162,6 +162,7 @@ int job_takes_a_part(const struct job *j)
 static void attach(struct job_host *h)
 {
     h->comebacks += h->gone;
+    h->missed = (uint8_t)job_live_misses(h);
     h->joins = 1;
     h->let_go = h->failed_in_row = 0;
     job_event_host(h, "host_comes", h->job->gang.source);
@@ -547,7 +548,7 @@ int job_live_gave_up(struct job_host *h)
 
 int job_live_misses(const struct job_host *h)
 {
-    return h->gone && !h->let_go && h->node != HB_NODE_UNSET &&
+    return (h->gone || h->missed) && !h->let_go && h->node != HB_NODE_UNSET &&
            h->job->live->is_free[h->node]; /* who takes it takes the node */
 }
 

@@ -202,6 +202,18 @@ elastic_without_2() { # until the others go on without pod-2
     pods_clean 0 1
 }
 
+# As long as the source of hosts names it, it is tried again.
+@test "respawn, elastic: a host that does not come back is tried anew, and missed" {
+    elastic_without_2
+    wait_until pod 0 grep -q 'pod-2 has come into the gang' /tmp/err
+    pod 1 touch /tmp/go
+    pod_job_ends
+    ended_with 75
+    says '^rank 0 is through$'
+    says 'error: host pod-2: .*port 22'
+    pods_clean 0 1
+}
+
 @test "respawn, elastic: a host that is taken out when it is lost is missed by nobody" {
     elastic_without_2
     pod 0 bash -c 'echo "pod-1 slots=1" > /tmp/hosts'

@@ -188,7 +188,7 @@ hosts_of_another() {
     pod_job_ends
     ended_with 75
     says '^hbrun: .*pod-1 and pod-2 do not reach each other'
-    [ "$(grep -c '^hbrun: ' <<< "$output")" -eq 1 ]
+    [ "$(grep -cE '^hbrun: (error|warning): ' <<< "$output")" -eq 1 ]
     pods_clean 0 1 2 3
 }
 

@@ -119,6 +119,28 @@ static void limit_waits(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
+/* With a limit, what waits is interrupted where the process is stopped or
+ * frozen, and continued. */
+static int is_connected(int fd, const struct sockaddr_un *at, socklen_t len)
+{
+    int rc;
+
+    do {
+        rc = connect(fd, (const struct sockaddr *)at, len);
+    } while (rc < 0 && errno == EINTR);
+    return rc == 0;
+}
+
+static ssize_t receive(int fd, char *line, size_t size)
+{
+    ssize_t n;
+
+    do {
+        n = recv(fd, line, size, 0);
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
 /* The line of the server on that port, empty where it does not answer; 0:
  * there is none. */
 static int ask(unsigned port, char *line, size_t size)
@@ -129,9 +151,9 @@ static int ask(unsigned port, char *line, size_t size)
     ssize_t n = 0;
 
     limit_waits(fd);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, len) == 0) {
+    if (fd >= 0 && is_connected(fd, &at, len)) {
         there = is_trusted(fd);
-        n = there ? recv(fd, line, size - 1, 0) : 0;
+        n = there ? receive(fd, line, size - 1) : 0;
     } else if (fd >= 0) {
         there = errno == EAGAIN; /* the time is over */
     }

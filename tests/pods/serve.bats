@@ -207,6 +207,20 @@ is_idle() {
     [ "$(grep -c 'the server does not answer' <<< "$output")" -eq 12 ]
 }
 
+# As where their pod is frozen for a moment.
+@test "health of a server that hangs, asked by probes that are stopped meanwhile" {
+    serve_more 1 --port 2011
+    pod 1 bash -c 'kill -STOP "$(cat /run/more.pid)"'
+    run pod 1 bash -c 'cd /run; rm -f health.*; for i in {1..12}; do
+            "$0" health --port 2011 > health.$i 2>&1 & asked[i]=$!
+        done
+        for i in {1..1000}; do
+            kill -STOP "${asked[@]}"; kill -CONT "${asked[@]}"
+        done 2> /dev/null
+        wait; cat health.*' "$hpcbootd"
+    [ "$(grep -c 'the server does not answer' <<< "$output")" -eq 12 ]
+}
+
 @test "orphans are reaped by the first process of a pod" {
     run pod_hb -H pod-1 bash -c '(setsid bash -c "exec true" &) ; exit 0'
     ended_with 0

@@ -31,7 +31,8 @@
 #define READ_BYTES (256 * 1024) /* what a socket holds; several frames */
 #define READ_ROUNDS 4          /* then the other hosts get their turn */
 #define ERR_BYTES 4096
-#define LINGER_MS 1000 /* for the exit status to follow the end of output */
+#define REST_MS 1000   /* for output to end behind its process */
+#define STATUS_MS 3000 /* for a process, which may sweep up, behind that */
 
 struct fd_channel {
     struct hb_channel ch;
@@ -152,8 +153,8 @@ static void linger_cb(evutil_socket_t fd, short what, void *arg);
 
 static void linger(struct fd_channel *c)
 {
-    static const struct timeval limit = {LINGER_MS / 1000,
-                                         LINGER_MS % 1000 * 1000};
+    int ms = c->child_over ? REST_MS : STATUS_MS;
+    struct timeval limit = {ms / 1000, ms % 1000 * 1000};
 
     c->heard = 0;
     wait_for(c, &c->linger_event, -1, 0, linger_cb, &limit);

@@ -390,8 +390,12 @@ static int plan_rest(struct job *j)
 {
     struct hpcboot_error err = {0};
     struct job_tally t;
-    int rc = j->map == NULL ? job_plan_map(j, &err) : 0;
+    int is_new = j->map == NULL;
+    int rc = is_new ? job_plan_map(j, &err) : 0;
 
+    if (rc == 0 && is_new) {
+        job_wrapped_tell(j);
+    }
     if (rc == 0) {
         rc = job_carry_check(j, &err);
     }

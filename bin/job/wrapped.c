@@ -21,6 +21,7 @@
 
 #define SCRIPT_BYTES_MAX (1u << 20)
 #define DEPTH_MAX 4 /* scripts that start scripts */
+#define LOOKS_MAX 256 /* commands in all: scripts may name each other */
 
 /* Programs whose `run` starts another one in an environment of its own, and
  * their options with a value in the next word. */
@@ -31,6 +32,10 @@ static const struct {
            "--with --with-editable --with-requirements --package --index "
            "--default-index -i --index-url --extra-index-url -f --find-links "
            "-P --upgrade-package --reinstall-package --index-strategy "
+           "-w --no-build-isolation-package --no-build-package "
+           "--no-binary-package --no-sources-package --exclude-newer-package "
+           "--config-settings-package --allow-insecure-host "
+           "--python-preference --preview-features "
            "--keyring-provider --resolution --prerelease --fork-strategy -C "
            "--config-setting --exclude-newer --link-mode --cache-dir "
            "--refresh-package -p --python --python-platform --color "
@@ -64,8 +69,7 @@ static int is_valued(const char *valued, const char *option)
 }
 
 /* Where the program of `uv [OPTION...] run [OPTION...]` begins; 0: it is none
- * of these. An option that is not known takes no word: if it did, that would be
- * no launcher's name. */
+ * of these. An option that is not known takes no word. */
 static size_t behind_run(char *const *argv)
 {
     const char *valued = NULL;
@@ -134,7 +138,7 @@ struct hunt {
     const char *tool;
     const char *unread; /* the tool, where hbrun has no table of its options */
     char *const *env;
-    int depth;
+    int depth, looks;
 };
 
 static void look(struct hunt *h, char *const *argv);
@@ -145,7 +149,7 @@ static int visit(void *arg, char *const *argv, char *const *env)
 
     (void)env;
     look(h, argv);
-    return h->tool != NULL;
+    return h->tool != NULL || h->looks >= LOOKS_MAX;
 }
 
 static void look_into_script(struct hunt *h, const char *path,
@@ -185,6 +189,7 @@ static const char *unread(char *const *argv)
     const char *module = hb_launch_module(argv);
 
     if (hb_streq(module, "accelerate.commands.launch") ||
+        hb_streq(base_name(argv[0]), "accelerate-launch") ||
         (hb_streq(base_name(argv[0]), "accelerate") &&
          hb_streq(argv[1], "launch"))) {
         return "accelerate launch";
@@ -193,18 +198,27 @@ static const char *unread(char *const *argv)
            hb_streq(argv[1], "run") ? "colossalai run" : NULL;
 }
 
+static void see(struct hunt *h, char *const *argv)
+{
+    h->unread = unread(argv);
+    h->tool = h->unread != NULL ? h->unread : hb_launch_tool(argv);
+}
+
 /* What a profiler or the like has among its words, before any script. */
 static void look_behind(struct hunt *h, char *const *argv)
 {
     for (size_t i = 1; argv[i] != NULL && h->tool == NULL; i++) {
-        int is_value = argv[i - 1][0] == '-' &&
-                       strchr(argv[i - 1], '=') == NULL;
+        const char *before = argv[i - 1];
+        int is_value = before[0] == '-' && !hb_streq(before, "--") &&
+                       strchr(before, '=') == NULL;
 
         if (hb_ends_with(argv[i], ".py") || hb_is_shell(argv[i])) {
             look(h, argv + i);
             return;
         }
-        h->tool = is_value ? NULL : hb_launch_tool(argv + i);
+        if (!is_value) {
+            see(h, argv + i);
+        }
     }
 }
 
@@ -213,13 +227,11 @@ static void look(struct hunt *h, char *const *argv)
     size_t next;
 
     argv = job_wrapped_program(argv);
-    if (argv[0] == NULL || h->depth == DEPTH_MAX) {
+    if (argv[0] == NULL || h->depth == DEPTH_MAX || ++h->looks > LOOKS_MAX) {
         return;
     }
     h->depth++;
-    h->tool = hb_launch_tool(argv);
-    h->unread = h->tool == NULL ? unread(argv) : NULL;
-    h->tool = h->unread != NULL ? h->unread : h->tool;
+    see(h, argv);
     if (h->tool == NULL && hb_is_shell(argv[0])) {
         look_into_shell(h, argv);
     } else if (h->tool == NULL &&

@@ -113,6 +113,7 @@ launchers() {
     out_of_sight bash job
     out_of_sight ./job.sh
     out_of_sight perf run -x --x=y torchrun t.py
+    out_of_sight perf run -- torchrun t.py
     out_of_sight env -u A torchrun t.py
     out_of_sight uv run sh -c 'torchrun t.py'
     out_of_sight sh -c 'exec python3 -m torch.distributed.run t.py'
@@ -122,9 +123,11 @@ launchers() {
     local why='does not read the options of accelerate launch: each rank starts'
     launchers
     cp torchrun accelerate
+    cp torchrun accelerate-launch
     for words in 'accelerate launch t.py' 'sh job' \
         'env A=1 uv run accelerate launch t.py' \
-        'python3 -m accelerate.commands.launch t.py'; do
+        'python3 -m accelerate.commands.launch t.py' \
+        'accelerate-launch t.py' 'perf run x accelerate launch t.py'; do
         echo 'accelerate launch t.py' > job
         # shellcheck disable=SC2086
         run hb -H localhost:2 $words
@@ -138,11 +141,32 @@ launchers() {
     says_not 'does not read'
 }
 
+@test "launchers that hbrun does not read are told of where slots are counted" {
+    launchers
+    # shellcheck disable=SC2016  # expanded when it runs
+    printf '#!/bin/sh\nshift\nexec "$@"\n' > way
+    chmod +x way
+    run hb -H first:auto --launch-with './way %h' --oversubscribe -n 2 \
+        sh -c 'torchrun t.py'
+    ended_with 0
+    says 'warning: torchrun is behind another program.* a host has up to 2;'
+}
+
+@test "scripts that start each other are not looked through for ever" {
+    launchers
+    { echo '#!/bin/sh'
+      for ((i = 0; i < 200; i++)); do echo '"$0" step'; done; } > again.sh
+    chmod +x again.sh
+    run hb -H localhost:2 --dry-run ./again.sh
+    ended_with 0
+}
+
 @test "a word like a launcher's name is no launcher" {
     launchers
     for words in 'conda run -n deepspeed python3 t.py' './python3 torchrun' \
         'perf run ./t.py --strategy deepspeed' 'sh -c true' \
-        'uv run python3 t.py deepspeed'; do
+        'uv run python3 t.py deepspeed' 'uv run -w deepspeed python3 t.py' \
+        'uv run --no-build-isolation-package deepspeed python3 t.py'; do
         # shellcheck disable=SC2086
         run hb -H localhost:2 --dry-run $words
         ended_with 0

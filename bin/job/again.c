@@ -250,6 +250,7 @@ static void remember_hosts(const struct job *j)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         room += j->hosts[i].left_out ? 0 : job_ranks_of(&j->hosts[i]);
     }
+    l->hopeless = room < j->map->n_ranks;
     if (j->policy.oversubscribe <= 0 && room >= j->map->n_ranks &&
         own > l->needed_hosts) {
         l->wished_hosts = own;
@@ -282,7 +283,7 @@ static void remember(struct job *j)
     if (j->map != NULL && j->opt->apps[0].np_min == 0) {
         remember_hosts(j);
     }
-    l->hopeless = j->hopes && !j->begun;
+    l->hopeless |= j->hopes && !j->begun;
     if (l->np == NULL && j->map != NULL) {
         l->np = hb_xcalloc(j->map->n_apps, sizeof *l->np);
         for (uint32_t i = 0; i < j->map->n_apps; i++) {

@@ -69,7 +69,8 @@ struct hb_lives {
     uint32_t needed_hosts; /* fewer have no room for all ranks; 0: not known */
     uint32_t wished_hosts; /* on fewer ranks share what was counted for one of
                             * them; 0: not known */
-    int hopeless;          /* hosts that were wished for have not come */
+    int hopeless;          /* they have shared since, or these hosts have not
+                            * come */
     uint32_t *np;          /* ranks of each program; NULL: not known yet */
     struct hb_fabric_terms fabric; /* what hosts settled for, with --fabric */
     void *events;          /* of bin/job/events.c: one file for all lives */

@@ -312,6 +312,17 @@ int job_events_wait(const struct hb_lives *l)
     return hb_buf_left(&e->queue) > 0;
 }
 
+static uint32_t lines_left(const struct hb_buf *queue)
+{
+    const unsigned char *next = hb_buf_next(queue);
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < hb_buf_left(queue); i++) {
+        n += next[i] == '\n';
+    }
+    return n;
+}
+
 void job_events_close(struct hb_lives *l)
 {
     struct job_events *e = l->events;
@@ -327,9 +338,10 @@ void job_events_close(struct hb_lives *l)
         (void)poll(&p, 1, 100);
         write_queue(e);
     }
+    e->dropped += lines_left(&e->queue);
     if (e->dropped > 0) { /* no further line will say so */
-        hb_log(HB_WARN, "--events %s: the last %u lines are lost: there was "
-               "no room or no memory for them", e->target, e->dropped);
+        hb_log(HB_WARN, "--events %s: its end is lost (lines: %u): nobody has "
+               "read on, or there was no memory", e->target, e->dropped);
     }
     hb_fd_close(&e->fd);
     hb_buf_destroy(&e->queue);

@@ -199,22 +199,32 @@ static int look_below(void *ctx, pid_t pid)
     return 0;
 }
 
-static int is_written(const void *ctx, ino_t pipe)
+static int writes(const struct member *m, ino_t pipe)
 {
-    const struct member *by = ctx;
+    return pipe != 0 && (pipe == m->writes[0] || pipe == m->writes[1]);
+}
 
-    return pipe != 0 && (pipe == by->writes[0] || pipe == by->writes[1]);
+struct pair {
+    const struct member *of, *by;
+};
+
+/* A worker that has been forked by a program that reads its own output back has
+ * both ends of the pipe, and writes to it. */
+static int is_between(const void *ctx, ino_t pipe)
+{
+    const struct pair *p = ctx;
+
+    return writes(p->by, pipe) && !writes(p->of, pipe);
 }
 
 /* Or will: a copy of the shell that is about to make the pipe its standard
- * input. A worker that has been forked by a program that reads its own output
- * back has both ends. */
+ * input. */
 static int reads_of(const struct member *m, const struct member *by)
 {
-    return is_written(by, m->reads) ||
-           (m->is_copy && !is_written(by, m->writes[0]) &&
-            !is_written(by, m->writes[1]) &&
-            holds_a_pipe(m->pid, is_written, by));
+    const struct pair p = {m, by};
+
+    return writes(by, m->reads) ||
+           (m->is_copy && holds_a_pipe(m->pid, is_between, &p));
 }
 
 /* Parents come before their children. One that reads what somebody above it

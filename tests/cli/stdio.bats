@@ -342,6 +342,7 @@ END
 @test "a signal does not reach a filter that does not read yet" {
     "$hbrun" --forward-signals USR1 -n 2 "$(fake late_filter)" ready > out &
     wait_until [ -e ready ]
+    wait_until [ -e ready.0 ]
     kill -USR1 $!
     ends $!
     grep -q '^seen: no such file$' out

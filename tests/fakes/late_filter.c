@@ -4,9 +4,11 @@
 /* Rank 1 writes into a filter and ends with status 3, as a shell's script does
  * after `exec > >(sed "s/^/seen: /")`. Its filter is slow to read: the pipe is
  * not its standard input before the rank has ended. The others wait. With a
- * FILE, rank 1 makes that and goes on when a SIGUSR1 has come. */
+ * FILE, rank 1 makes that and goes on when a SIGUSR1 has come, which the others
+ * ignore when they have made FILE.RANK. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +32,11 @@ static void on_signal(int signo)
     (void)signo;
 }
 
+static void make(const char *file)
+{
+    close(open(file, O_CREAT | O_WRONLY, 0644));
+}
+
 static void wait_for_signal(const char *ready)
 {
     sigset_t usr1, none;
@@ -39,7 +46,7 @@ static void wait_for_signal(const char *ready)
     sigaddset(&usr1, SIGUSR1);
     sigprocmask(SIG_BLOCK, &usr1, NULL);
     (void)signal(SIGUSR1, on_signal);
-    close(open(ready, O_CREAT | O_WRONLY, 0644));
+    make(ready);
     sigsuspend(&none);
 }
 
@@ -51,6 +58,12 @@ int main(int argc, char **argv)
 
     if (rank == NULL || strcmp(rank, "1") != 0) {
         (void)signal(SIGUSR1, SIG_IGN);
+        if (argc > 1) {
+            char file[256];
+
+            snprintf(file, sizeof file, "%s.%s", argv[1], rank ? rank : "");
+            make(file);
+        }
         sleep(1000);
         return 0;
     }

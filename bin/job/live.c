@@ -454,7 +454,7 @@ int job_live_lost(struct job_host *h)
 {
     if (h->joins) {
         job_live_vacate(h);
-        h->node = HB_NODE_UNSET;
+        h->node = h->missed ? h->node : HB_NODE_UNSET;
         job_live_failed(h);
         return 1;
     }

@@ -30,9 +30,10 @@ static int is_out_of_room(int error)
            error == ENOMEM;
 }
 
+static const struct timeval rest = {0, REST_MS * 1000};
+
 static void on_ready(evutil_socket_t listen_fd, short what, void *arg)
 {
-    static const struct timeval rest = {0, REST_MS * 1000};
     struct listener *l = arg;
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | l->flags);
 
@@ -51,9 +52,14 @@ static void on_ready(evutil_socket_t listen_fd, short what, void *arg)
     }
 }
 
+/* The kernel may have no memory for this, either. */
 static void on_rested(evutil_socket_t fd, short what, void *arg)
 {
-    sure_add(((struct listener *)arg)->ready, NULL);
+    struct listener *l = arg;
+
+    if (event_add(l->ready, NULL) != 0) {
+        sure_add(l->rested, &rest);
+    }
 }
 
 struct listener *listener_open(struct event_base *base, int fd, int flags,

@@ -13,7 +13,6 @@
  * it had the lock of the memory. */
 #include "config.h"
 
-
 #include "bin/hpcbootd/agent.h"
 #include "bin/hpcbootd/sure.h"
 

@@ -104,8 +104,11 @@ int hb_kept_known(struct hb_kept *k, uint64_t frames,
     int rc = hb_kept_confirmed(k, frames, err);
 
     if (rc == HPCBOOT_OK && hb_buf_failed(&k->frames)) {
-        rc = hb_fail(err, HPCBOOT_ERR_LIMIT, "more than %zu MiB were on "
-                     "their way", KEPT_MAX >> 20);
+        rc = k->frames.no_memory
+                 ? hb_fail(err, HPCBOOT_ERR_NOMEM, "there was no memory for "
+                           "what was on its way")
+                 : hb_fail(err, HPCBOOT_ERR_LIMIT, "more than %zu MiB were on "
+                           "their way", KEPT_MAX >> 20);
     }
     return rc;
 }

@@ -69,8 +69,7 @@ static const char *no_thread(void)
     }
     return !has_a_stack()
                ? "libpmix does not start without a thread, and there is no "
-                 "memory for its stack (ulimit -v, or the limit of the "
-                 "container)"
+                 "memory for its stack (ulimit -v, ulimit -d)"
                : rc == EAGAIN
                ? "libpmix does not start without a thread, and the limit on "
                  "processes is reached (ulimit -u, or pids.max of the "

@@ -354,7 +354,8 @@ int hb_k8s_choose(const struct hb_k8s_pods *pods,
     out->n_all = n;
     out->n_prepared = tell_lost(lost, n_lost, entries, n, &out->lost);
     for (size_t i = 0; i < n_lost; i++) {
-        out->n_leaving += lost[i].pod->leaving != 0;
+        out->n_leaving += lost[i].pod->leaving &&
+                          lost[i].pod->state != HB_K8S_ENDED;
     }
     rc = choose_parts(entries, n, c, &job, &out->why, err);
     out->v = hb_xcalloc(n + 1, sizeof(*out->v));

@@ -53,9 +53,9 @@ static void warn_of_none(struct hb_scan *s, const char *text)
 
     if (comma != NULL && comma > text && comma[1] != '\0') {
         hb_opt_warn(s, "%s %s: no such variable here, so none is passed on; "
-                    "each needs an option of its own, as in: %s %.*s %s %s",
+                    "each needs an option of its own, as in: %s %.*s %s %.*s",
                     s->spelling, text, s->spelling, (int)(comma - text), text,
-                    s->spelling, comma + 1);
+                    s->spelling, (int)strcspn(comma + 1, ","), comma + 1);
     } else {
         hb_opt_warn(s, "%s %s: no such variable here, so none is passed on",
                     s->spelling, text);

@@ -543,7 +543,7 @@ not_stopped() { ! stopped "$1"; }
     run timeout -s KILL "$HB_LIMIT" "$refuse" "$calls" "$hbrun" -n 2 echo here
     ended_with 70
     says '^hbrun: error: .*events cannot be waited for'
-    says_not here
+    says_not '^here$'
     nothing_left
 }
 

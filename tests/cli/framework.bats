@@ -789,7 +789,10 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     # shellcheck disable=SC2016  # expanded when it runs
     printf '%s\n' '#!/bin/sh' \
         'echo "own $*${PYSPARK_PYTHON:+ by $PYSPARK_PYTHON}" >> started' 'case $* in
-        *"start --head"*) exec sleep 1000 ;; esac' > own/python3
+        *"start --head"*) exec sleep 1000 ;;
+        wait.py) exec sleep 1000 ;;
+        "-c import ray"*) until grep -q "start --head" started; do sleep 0.05; done ;;
+    esac' > own/python3
     chmod +x own/python3
     run hb --framework ray own/python3 driver.py
     ended_with 0
@@ -803,7 +806,7 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
         own/python3 driver.py
     ended_with 0
     grep "^own driver.py by $PWD/own/python3$" started
-    run -127 hb --framework ray --recipe-set ray=./nowhere own/python3 driver.py
+    run -127 hb --framework ray --recipe-set ray=./nowhere own/python3 wait.py
     ended_with 127
     says 'cannot start ./nowhere'
 }

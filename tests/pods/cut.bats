@@ -56,7 +56,7 @@ goes_on() { # RANK AS OF
 one_is_given_up() {
     local lost pod n=0
     lost=$(sed -n "s/^hbrun: error: .*: pod-$3 and pod-$4 do not reach each \
-other, and hbrun reaches both; pod-\([$3$4]\) is given up .*/\1/p" <<< "$output")
+other, and hbrun [a-z ]*; pod-\([$3$4]\) is given up .*/\1/p" <<< "$output")
     [ -n "$lost" ] || says "pod-$3 and pod-$4 .*; pod-[$3$4] is given up"
     says "^hbrun: error: host pod-$lost: "
     for ((pod = $1; pod <= $2; pod++)); do

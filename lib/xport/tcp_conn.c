@@ -58,7 +58,7 @@ static void conn_free(struct hb_tcp_conn *c)
         hb_back_free(c->body->req);
     }
     drop_body(c);
-    hb_fd_close(&c->fd);
+    hb_tcp_close(c->tcp, &c->fd);
     free(c->blob);
     free(c);
 }
@@ -96,6 +96,7 @@ void hb_tcp_destroy(struct hb_tcp *t)
         return;
     }
     t->ends = 1;
+    t->taken |= hb_tcp_has_lost_its_port(t);
     for (uint32_t i = 0; t->out != NULL && i < t->x->job.size; i++) {
         if (t->out[i] != NULL) {
             conn_free(t->out[i]);
@@ -107,9 +108,9 @@ void hb_tcp_destroy(struct hb_tcp *t)
     free_rows(t->offers);
     free_rows(t->takes);
     hb_ucx_close(t->ucx);
-    hb_fd_close(&t->listen_fd);
-    hb_fd_close(&t->reserve_fd);
-    hb_fd_close(&t->epoll_fd);
+    hb_tcp_close(t, &t->listen_fd);
+    hb_tcp_close(t, &t->reserve_fd);
+    hb_tcp_close(t, &t->epoll_fd);
     for (uint32_t i = 0; t->pairs != NULL && i < t->x->job.size; i++) {
         hb_pair_end(t->pairs[i]);
         free(t->lost[i]);
@@ -148,7 +149,7 @@ static void shut(struct hb_tcp_conn *c)
     c->joins = 0;
     if (c->fd >= 0) { /* a child of the user's may hold the socket open */
         epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
-        hb_fd_close(&c->fd);
+        hb_tcp_close(c->tcp, &c->fd);
     }
     c->armed = 0;
     hb_tcp_keep_reserve(c);
@@ -357,7 +358,7 @@ static int may_heal(const struct hb_tcp_conn *c)
 
 static void try_next(struct hb_tcp_conn *c)
 {
-    hb_fd_close(&c->fd);
+    hb_tcp_close(c->tcp, &c->fd);
     c->armed = 0;
     free(c->blob);
     c->blob = NULL;
@@ -523,6 +524,7 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
 {
     struct hpcboot_error why;
 
+    c->tcp->taken |= hb_tcp_is_taken(error);
     if (c->pair != NULL && hb_pair_lost(c)) {
         return;
     }

@@ -128,6 +128,7 @@ struct hb_ucx_side;
 
 struct hb_tcp {
     struct hb_xport *x;
+    int taken; /* some of its descriptors, tcp_taken.c */
     int listen_fd, epoll_fd;
     int direct;     /* its sockets are the kernel's, and take system calls */
     int ends;       /* what UCX still brings while they close is nobody's */
@@ -211,11 +212,13 @@ void hb_tcp_fail_body(struct hb_tcp_conn *c, const struct hpcboot_error *why);
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);
 void hb_tcp_give_up(struct hb_tcp_conn *c);
 /* tcp_taken.c: whether the error is that of a descriptor that is not the
- * carrier's any more; why its connection has ended; and the end of all, as
- * nothing is heard of any. */
+ * carrier's any more; why its connection has ended; the end of all, as nothing
+ * is heard of any; and closes what is still the carrier's. */
 int hb_tcp_is_taken(int error);
 void hb_tcp_tell_taken(struct hb_tcp_conn *c, struct hpcboot_error *why);
 void hb_tcp_without_events(struct hb_tcp *t);
+void hb_tcp_close(const struct hb_tcp *t, int *fd);
+int hb_tcp_has_lost_its_port(const struct hb_tcp *t);
 void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req);
 /* Whoever has accepted the connection has not answered for some time. It may be
  * the peer, which computes, or a stranger at the same address: so the peer's

@@ -8,6 +8,7 @@
 #include "xport_world.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +85,35 @@ static void without_events_nobody_is_waited_for(void **state)
     receive_fails(*state, "by which this rank hears of messages");
 }
 
+static void have_other_files(void **state, int fails)
+{
+    int own[32];
+
+    one_word_comes(*state);
+    close_all("socket:");
+    close_all("anon_inode:[eventpoll]");
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        own[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    if (fails) {
+        receive_fails(*state, "by which this rank ");
+    }
+    xport_world_tear_down(state);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        assert_int_equal(close(own[i]), 0);
+    }
+}
+
+static void what_has_their_numbers_stays_open(void **state)
+{
+    have_other_files(state, 0);
+}
+
+static void what_has_their_numbers_stays_open_where_a_call_fails(void **state)
+{
+    have_other_files(state, 1);
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
                                     xport_world_tear_down)
@@ -93,6 +123,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_socket_is_told_of_and_is_no_end_of_the_peer),
         TEST(without_events_nobody_is_waited_for),
+        cmocka_unit_test_setup(what_has_their_numbers_stays_open,
+                               xport_world_set_up),
+        cmocka_unit_test_setup(
+            what_has_their_numbers_stays_open_where_a_call_fails,
+            xport_world_set_up),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

@@ -141,10 +141,19 @@ EOF
     nothing_left
 }
 
-# Their ranks have started what left their sessions, and lost its environment.
+# For a job whose guard and agent are killed: in another place any test's job on
+# this host finds what they have left, while these still sweep up, and says so.
+a_place_of_its_own() {
+    export HPCBOOT_TMPDIR=$BATS_TEST_TMPDIR/sessions
+    mkdir -p sessions
+}
+
+# Their ranks have started what left their sessions, and lost its environment. A
+# PMIx server has a folder in /dev/shm, where all jobs look.
 start_escapers() { # N
+    a_place_of_its_own
     # shellcheck disable=SC2016  # for the ranks
-    "$hbrun" -n "$1" sh -c 'setsid env -i HB_TEST_MARK="$HB_TEST_MARK" \
+    "$hbrun" --pmi none -n "$1" sh -c 'setsid env -i HB_TEST_MARK="$HB_TEST_MARK" \
         sh -c "echo \$\$ >> escaped; exec sleep 1000" &
         setsid sh -c "echo \$\$ >> escaped; exec sleep 1000" &
         wait' 2> err &
@@ -183,11 +192,9 @@ start_escapers() { # N
     nothing_left
 }
 
-# all_killed HOW...: a job whose launcher, keeper, guard and agent are killed,
-# in a place of its own: the next job on this host may be another test's.
+# all_killed HOW...: a job whose launcher, keeper, guard and agent are killed.
 all_killed() {
-    export HPCBOOT_TMPDIR=$BATS_TEST_TMPDIR/sessions
-    mkdir sessions
+    a_place_of_its_own
     # shellcheck disable=SC2016  # for the ranks
     "$@" -n 2 sh -c 'setsid sh -c "echo \$\$ >> escaped
         exec sleep 1000" & wait' &
@@ -205,7 +212,6 @@ all_found() { # of what `run` has run
     nothing_left
 }
 
-# A PMIx server has a folder in /dev/shm as well, where all jobs look.
 @test "SIGKILL to all of a job: the next one ends what escaped" {
     all_killed "$hbrun" --pmi pmi1
     run hb -n 1 true
@@ -438,7 +444,7 @@ END
 start_inner() { # COMMAND that the rank goes on with
     rm -f inner outer
     # shellcheck disable=SC2016  # for the ranks
-    "$hbrun" -x HPCBOOT_TMPDIR -n 1 --grace 0 sh -c 'echo $PPID > outer
+    "$hbrun" -x HPCBOOT_TMPDIR --pmi none -n 1 --grace 0 sh -c 'echo $PPID > outer
         "$0" --set-cwd-to-session-dir -x HERE="$PWD" -n 1 sh -c "
             pwd > \"\$HERE\"/inner; exec sleep 1000" &
         until [ -s inner ]; do sleep 0.02; done; '"$1" "$hbrun" 2> err &
@@ -556,6 +562,7 @@ mapped_when_one_fails() { # POLICY
 
 # One rank that maps them, and says so.
 start_mapping() {
+    a_place_of_its_own
     name_segments
     "$hbrun" -n 1 "$segment" "$mine" "$users" > mapped 2> err &
     launcher=$!
@@ -592,8 +599,6 @@ the_rank() { sed 's/.* //' mapped; }
 }
 
 @test "shared memory of a job that was killed is removed by the next one" {
-    export HPCBOOT_TMPDIR=$BATS_TEST_TMPDIR/sessions
-    mkdir sessions
     start_mapping
     # shellcheck disable=SC2046  # numbers
     kill_at_once $launcher "$(keeper)" $(agents)

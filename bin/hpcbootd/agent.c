@@ -587,11 +587,10 @@ int agent_run(const char *token, int in_fd, int out_fd, int guard_fd,
     struct hpcboot_error err = {0};
 
     a.token = hb_xstrdup(token);
-    if (set_up(&a, in_fd, out_fd, &err) < 0 || begin(&a, &err) < 0) {
+    if (set_up(&a, in_fd, out_fd, &err) < 0 || begin(&a, &err) < 0 ||
+        sure_loop(a.base, &err) < 0) {
         fprintf(stderr, "hpcbootd: %s\n", err.text);
         a.exit_status = 1;
-    } else {
-        event_base_dispatch(a.base);
     }
     tear_down(&a);
     return a.exit_status;

@@ -22,6 +22,7 @@
 #include "bin/boot/boot_impl.h"
 #include "bin/boot/serve.h"
 #include "bin/hpcbootd/serve.h"
+#include "bin/hpcbootd/sure.h"
 #include "bin/proc/guard.h"
 #include "bin/proc/termlog.h"
 #include "lib/base/fd.h"
@@ -387,14 +388,15 @@ int serve_main(int argc, char **argv)
     (void)hb_become_subreaper(NULL);
     rc = s.config.base ? open_all(&s, &err)
                        : hb_fail(&err, HPCBOOT_ERR_SYSTEM, "no event loop");
+    if (rc == HPCBOOT_OK) {
+        rc = sure_loop(s.config.base, &err);
+    }
     if (rc < 0) {
         hb_log(HB_ERROR, "%s", err.text);
         hb_termlog_write(err.text);
         s.exit_status = rc == HPCBOOT_ERR_USAGE
             || hb_status_damage(rc) == HB_DAMAGE_USAGE ? EXIT_USAGE
                                                        : EXIT_HOST;
-    } else {
-        event_base_dispatch(s.config.base);
     }
     close_all(&s);
     free(self);

@@ -6,6 +6,7 @@
 #include <event2/event.h>
 #include <stddef.h>
 
+#include "lib/base/error.h"
 #include "lib/base/str.h"
 
 /* Events of the agent, which are had or hb_no_memory(): what no event watches,
@@ -50,6 +51,16 @@ static inline void sure_once(struct event_base *base, event_callback_fn cb,
     if (event_base_once(base, -1, EV_TIMEOUT, cb, arg, after) != 0) {
         hb_no_memory();
     }
+}
+
+/* Until somebody leaves the loop. */
+static inline int sure_loop(struct event_base *base, struct hpcboot_error *err)
+{
+    if (event_base_dispatch(base) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "events cannot be waited for (epoll_wait)");
+    }
+    return HPCBOOT_OK;
 }
 
 #endif

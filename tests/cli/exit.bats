@@ -535,16 +535,44 @@ not_stopped() { ! stopped "$1"; }
     nothing_left
 }
 
+can_refuse() {
+    refuse=$(fake refuse)
+    "$refuse" "${1?}" true || skip 'no seccomp filter can be set here'
+}
+refused() { # CALLS COMMAND...
+    run timeout -s KILL "$HB_LIMIT" "$refuse" "$@"
+}
+events=epoll_wait,epoll_pwait,epoll_pwait2
+
 # So that nothing of the job can be heard of, and none of it has begun.
 @test "a launcher that can wait for no events says so, and not that all is well" {
-    local refuse calls=epoll_wait,epoll_pwait,epoll_pwait2
-    refuse=$(fake refuse)
-    "$refuse" "$calls" true || skip 'no seccomp filter can be set here'
-    run timeout -s KILL "$HB_LIMIT" "$refuse" "$calls" "$hbrun" -n 2 echo here
+    can_refuse "$events"
+    refused "$events" "$hbrun" -n 2 echo here
     ended_with 70
     says '^hbrun: error: .*events cannot be waited for'
     says_not '^here$'
     nothing_left
+}
+
+@test "an agent that can wait for no events says so" {
+    can_refuse "$events"
+    run hb -H aa --launch-with "$refuse $events sh -c %a" echo here
+    ended_with 75
+    says '^hbrun: error: host aa: .*events cannot be waited for'
+    says_not here
+    nothing_left
+}
+
+@test "a server of agents that can wait for no events says so" {
+    need unshare ssh-keygen
+    need_root
+    need_module ssh libssh
+    unshare -n true 2> /dev/null || skip 'network namespaces cannot be made'
+    can_refuse "$events"
+    ssh-keygen -q -N '' -t ed25519 -f key
+    refused "$events" unshare -n "$HB_BUILDDIR/hpcbootd" serve --key key
+    ended_with 75
+    says '^hpcbootd: error: events cannot be waited for'
 }
 
 # As behind ssh -t and kubectl exec -t: whoever started the session is elsewhere.

@@ -316,8 +316,11 @@ static int open_all(struct server *s, struct hpcboot_error *err)
     struct event_base *base = s->config.base;
     struct hb_serve_counts counts;
     const void *symbol;
-    int rc = hb_module_open(HB_SSH_MODULE, HB_SERVE_SYMBOL, &symbol, err);
+    int rc = hb_can_wait(err);
 
+    if (rc == HPCBOOT_OK) {
+        rc = hb_module_open(HB_SSH_MODULE, HB_SERVE_SYMBOL, &symbol, err);
+    }
     if (rc < 0) {
         return rc;
     }

@@ -182,6 +182,17 @@ int hb_become_subreaper(struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
+int hb_can_wait(struct hpcboot_error *err)
+{
+    pid_t nobodys = getpid();
+
+    if (waitpid(nobodys, NULL, WNOHANG) < 0 && errno != ECHILD) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "processes cannot be waited for (wait4)");
+    }
+    return HPCBOOT_OK;
+}
+
 /* ---- the guard */
 
 /* Leaves `keep` to `last` and 0 to 2, which become /dev/null. */
@@ -449,6 +460,9 @@ int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err)
     pid_t keeper = getpid(), guard, agent = -1;
     int rc = hb_become_subreaper(err);
 
+    if (rc == HPCBOOT_OK) {
+        rc = hb_can_wait(err);
+    }
     if (rc == HPCBOOT_OK) {
         rc = map_shared(err);
     }

@@ -98,5 +98,8 @@ int hb_signal_group(pid_t group, int signo, const struct hb_filters *sparing);
 int hb_group_is_left(pid_t group);
 /* Makes the calling process a child subreaper. */
 int hb_become_subreaper(struct hpcboot_error *err);
+/* Whether the kernel lets this process wait for children at all: who hears of
+ * no child's end would wait for it for ever. */
+int hb_can_wait(struct hpcboot_error *err);
 
 #endif

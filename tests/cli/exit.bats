@@ -575,6 +575,19 @@ events=epoll_wait,epoll_pwait,epoll_pwait2
     says '^hpcbootd: error: events cannot be waited for'
 }
 
+# Else ranks end, and nobody ever hears of it.
+@test "an agent, or a server of them, that can wait for no process says so" {
+    can_refuse wait4
+    refused wait4 "$hbrun" -n 2 echo here
+    ended_with 75
+    says '^hbrun: error: .*processes cannot be waited for'
+    says_not here
+    refused wait4 "$HB_BUILDDIR/hpcbootd" serve
+    ended_with 75
+    says '^hpcbootd: error: processes cannot be waited for'
+    nothing_left
+}
+
 # As behind ssh -t and kubectl exec -t: whoever started the session is elsewhere.
 @test "a key that stops does not do so for ever where no shell could continue it" {
     need python3

@@ -25,6 +25,7 @@ static const struct {
     {"mbind", SYS_mbind}, {"set_mempolicy", SYS_set_mempolicy},
     {"get_mempolicy", SYS_get_mempolicy},
     {"sched_setaffinity", SYS_sched_setaffinity}, {"accept4", SYS_accept4},
+    {"wait4", SYS_wait4}, {"fcntl", SYS_fcntl}, {"getrandom", SYS_getrandom},
     {"epoll_pwait", SYS_epoll_pwait}, {"epoll_pwait2", SYS_epoll_pwait2},
 #ifdef SYS_epoll_wait
     {"epoll_wait", SYS_epoll_wait},

@@ -82,7 +82,8 @@ int main(int argc, char **argv)
     int status = 0;
 
     if (settle(&err) < 0) {
-        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
+        fprintf(stderr, "hbrun: error: %s\n", err.text); /* if it is there */
+        return HB_EXIT_INTERNAL;
     }
     hb_logsink_open("hbrun", HB_INFO);
     if (hb_options_parse(&opt, argc, argv, &source, &err) < 0) {

@@ -126,11 +126,13 @@ int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     const struct hb_command *command = find(word);
+    struct hpcboot_error err = {0};
 
     signal(SIGCHLD, SIG_DFL); /* else no child's status could be had */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow fails its write */
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
+    if (hb_fd_fill_standard(&err) < 0) {
+        fprintf(stderr, "hpcboot: error: %s\n", err.text); /* if it is there */
+        return HB_EXIT_INTERNAL;
     }
     hb_logsink_open("hpcboot", HB_INFO);
     if (argc < 2) {

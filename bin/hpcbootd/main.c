@@ -171,11 +171,13 @@ static void prepare_last_words(void)
 
 int main(int argc, char **argv)
 {
+    struct hpcboot_error err = {0};
     size_t i = 0;
 
     prepare_last_words();
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return EXIT_HOST; /* there may be nowhere to say it */
+    if (hb_fd_fill_standard(&err) < 0) {
+        fprintf(stderr, "hpcbootd: %s\n", err.text); /* if it is there */
+        return EXIT_HOST;
     }
     if (argc == 2 && hb_streq(argv[1], "--version")) {
         return hpcbootd_answer("hpcbootd (hpcboot) " PACKAGE_VERSION "\n");

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/*
- * Descriptors and small files. Every descriptor made here is close-on-exec
+/* Descriptors and small files. Every descriptor made here is close-on-exec
  * at birth: a rank inherits exactly what was chosen for it.
  *
- * Programs ignore SIGPIPE; a broken pipe is then the error of the write.
- */
+ * Programs ignore SIGPIPE; a broken pipe is then the error of the write. */
 #include "config.h"
 
 #include "lib/base/fd.h"
@@ -50,6 +48,10 @@ int hb_fd_fill_standard(struct hpcboot_error *err)
     };
 
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno != EBADF) {
+            return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "descriptor %d "
+                                 "cannot be looked at (fcntl)", fd);
+        }
         /* A new descriptor gets the lowest free number: this one. */
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd) {
             return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "descriptor %d is "
@@ -160,9 +162,8 @@ int hb_fd_set_nonblock(int fd, int on, struct hpcboot_error *err)
 int hb_fd_set_cloexec(int fd, int on, struct hpcboot_error *err)
 {
     if (change_flag(fd, F_GETFD, F_SETFD, FD_CLOEXEC, on) < 0) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
-                             "cannot change inheritance of descriptor %d",
-                             fd);
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot change "
+                             "inheritance of descriptor %d", fd);
     }
     return HPCBOOT_OK;
 }
@@ -304,8 +305,7 @@ uint64_t hb_fd_file_most(void)
 
     return getrlimit(RLIMIT_FSIZE, &most) < 0 ||
                    most.rlim_cur == RLIM_INFINITY
-               ? UINT64_MAX
-               : most.rlim_cur;
+               ? UINT64_MAX : most.rlim_cur;
 }
 
 /* Of a FIFO that was opened without waiting and has nothing to read: 1 when
@@ -379,9 +379,8 @@ static int read_to_end(int fd, const char *path, int waited, size_t max_bytes,
             return rc;
         }
     }
-    return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                   "cannot read %s: it is larger than %zu bytes", path,
-                   max_bytes);
+    return hb_fail(err, HPCBOOT_ERR_LIMIT, "cannot read %s: it is larger than "
+                   "%zu bytes", path, max_bytes);
 }
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)

@@ -588,6 +588,19 @@ events=epoll_wait,epoll_pwait,epoll_pwait2
     nothing_left
 }
 
+@test "programs that cannot look at their descriptors say so" {
+    can_refuse fcntl
+    refused fcntl "$hbrun" -n 2 echo here
+    ended_with 70
+    says '^hbrun: error: descriptor 0 cannot be looked at \(fcntl\): '
+    refused fcntl "$HB_BUILDDIR/hpcboot" topo
+    ended_with 70
+    says '^hpcboot: error: descriptor 0 cannot be looked at'
+    refused fcntl "$HB_BUILDDIR/hpcbootd" serve
+    ended_with 75
+    says '^hpcbootd: descriptor 0 cannot be looked at'
+}
+
 # As behind ssh -t and kubectl exec -t: whoever started the session is elsewhere.
 @test "a key that stops does not do so for ever where no shell could continue it" {
     need python3

@@ -35,15 +35,12 @@
  * name must be looked up again soon. */
 #define DIAL_MS 5000
 #define LIVES_AGAIN (-1) /* no exit status: the job is started once more */
+#define ID_BYTES 4 /* of chance in a job's id */
+#define COOKIE_BYTES 16
 #define SWEEP_MS 2000 /* for the ranks of a local agent that was lost */
 
-static void hex(char *out, size_t n_bytes)
+static void put_hex(char *out, const unsigned char *raw, size_t n_bytes)
 {
-    unsigned char raw[32];
-
-    if (getrandom(raw, n_bytes, 0) != (ssize_t)n_bytes) {
-        abort();
-    }
     for (size_t i = 0; i < n_bytes; i++) {
         snprintf(out + 2 * i, 3, "%02x", raw[i]);
     }
@@ -56,12 +53,17 @@ static void hex(char *out, size_t n_bytes)
  * no two jobs of a family have it, as some of a hundred ids by chance have,
  * those of spawned jobs begin with the first one's, and have their number
  * there. */
-static void make_names(struct job *j)
+static int make_names(struct job *j, struct hpcboot_error *err)
 {
     const char *above = job_ancestry_above(j);
-    char unique[17];
+    unsigned char raw[ID_BYTES + COOKIE_BYTES];
+    char unique[2 * ID_BYTES + 1];
 
-    hex(unique, 4);
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw) {
+        return hb_fail_errno(err, HPCBOOT_ERR_INTERNAL,
+                             "no random numbers can be had (getrandom)");
+    }
+    put_hex(unique, raw, ID_BYTES);
     if (above == NULL) {
         snprintf(j->id, sizeof j->id, "hpcboot-%ld-%s", (long)getpid(),
                  unique);
@@ -70,7 +72,8 @@ static void make_names(struct job *j)
                  (int)strcspn(above, "@"), above, job_ancestry_number(j),
                  unique);
     }
-    hex(j->cookie, 16);
+    put_hex(j->cookie, raw + ID_BYTES, COOKIE_BYTES);
+    return HPCBOOT_OK;
 }
 
 /* The agent of this very installation: beside hbrun in a build tree, else
@@ -429,9 +432,11 @@ static int run(struct job *j)
 
     j->begun_ns = hb_now_ns();
     hb_buf_init(&j->orders, HB_WIRE_FRAME);
-    make_names(j);
+    rc = make_names(j, &err);
     job_again_stdin(j->lives);
-    rc = plan(j, &err);
+    if (rc == 0) {
+        rc = plan(j, &err);
+    }
     j->gathered_ns = hb_now_ns();
     if (rc == 0) {
         rc = read_requests(j, &err);

@@ -601,6 +601,14 @@ events=epoll_wait,epoll_pwait,epoll_pwait2
     says '^hpcbootd: descriptor 0 cannot be looked at'
 }
 
+@test "a launcher that gets no random numbers says so" {
+    can_refuse getrandom
+    refused getrandom "$hbrun" -n 2 echo here
+    ended_with 70
+    says '^hbrun: error: no random numbers can be had \(getrandom\): '
+    says_not here
+}
+
 # As behind ssh -t and kubectl exec -t: whoever started the session is elsewhere.
 @test "a key that stops does not do so for ever where no shell could continue it" {
     need python3

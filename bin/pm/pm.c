@@ -129,8 +129,9 @@ int hb_pm_ops_get(enum hb_pm_family family, const struct hb_pm_ops **out,
         if (rc < 0) {
             return hb_error_prefix(err, rc,
                                    "PMIx programs (Open MPI) cannot be "
-                                   "served; install libpmix (Debian: "
-                                   "libpmix2), or choose --pmi pmi1");
+                                   "served%s", rc == HPCBOOT_ERR_UNSUPPORTED
+                                   ? "; install libpmix (Debian: libpmix2), "
+                                     "or choose --pmi pmi1" : "");
         }
         *out = found;
         return HPCBOOT_OK;

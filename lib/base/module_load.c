@@ -8,8 +8,10 @@
 #include "lib/base/module_load.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
@@ -78,6 +80,31 @@ static void list_places(const char *module, struct hb_strv *places)
     free(library);
 }
 
+/* The loader gives no errno, and says less where a mapping is refused. Where
+ * programs are forbidden that is for ever. */
+static int has_no_memory(const char *path, const char *why)
+{
+    struct statvfs fs;
+
+    if (statvfs(path, &fs) == 0 && (fs.f_flag & ST_NOEXEC)) {
+        return 0;
+    }
+    return hb_ends_with(why, "failed to map segment from shared object")
+           || strstr(why, "Cannot allocate memory") != NULL
+           || strstr(why, "out of memory") != NULL;
+}
+
+static int not_loaded(const char *path, struct hpcboot_error *err)
+{
+    const char *why = dlerror();
+
+    if (has_no_memory(path, why)) {
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "cannot load %s%s", why,
+                       hb_errno_remedy(ENOMEM));
+    }
+    return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "cannot load %s", why);
+}
+
 int hb_module_open(const char *module, const char *symbol,
                    const void **symbol_out, struct hpcboot_error *err)
 {
@@ -99,7 +126,7 @@ int hb_module_open(const char *module, const char *symbol,
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     found = handle ? dlsym(handle, symbol) : NULL;
     if (!found) {
-        rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "cannot load %s", dlerror());
+        rc = not_loaded(path, err);
         goto out;
     }
     *symbol_out = found;

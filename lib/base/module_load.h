@@ -16,7 +16,7 @@
  * the directory the installation was configured with.
  *
  * ERR_UNSUPPORTED: no such module, or a library it needs is missing; the text
- * says which. */
+ * says which. ERR_SYSTEM: there is no memory for them. */
 int hb_module_open(const char *module, const char *symbol,
                    const void **symbol_out, struct hpcboot_error *err);
 

@@ -99,6 +99,22 @@ END
     says 'cannot be served.*--pmi pmi1'
 }
 
+# None has room for such a module.
+@test "modules that find no memory are worth another try, not to be installed" {
+    without_pmix
+    echo 'char large[1ul << 52];' > large.c
+    "${cc[@]}" -shared -fPIC -o bare/empty/hb_pmix.so large.c ||
+        skip 'no module can be so large here'
+    run hb --pmi pmix -n 2 true
+    ended_with 75
+    says 'cannot be served: cannot load .*hb_pmix.so.*memory'
+    says_not 'install'
+    cp bare/empty/hb_pmix.so bare/empty/hb_ssh.so
+    run timeout -s KILL "$HB_LIMIT" bare/hpcbootd serve
+    ended_with 75
+    says '^hpcbootd: error: cannot load .*hb_ssh.so.*memory'
+}
+
 @test "a stack too small for PMIx is refused in words" {
     need_module pmix libpmix
     ulimit -s 128

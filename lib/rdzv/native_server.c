@@ -87,8 +87,8 @@ struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank)
 
 /* ---- what ranks say ---- */
 
-/* A child or a program that the rank has started. On a socket of its own it is
- * told so; on that of the rank nobody knows whose the answers are. */
+/* A program of the rank's, or another copy of the library in it. On a socket of
+ * its own it is told so; on the rank's nobody knows whose the answers are. */
 static int refuse_second(struct hb_native_conn *c, const struct peer *p,
                          struct hpcboot_error *err)
 {
@@ -98,9 +98,9 @@ static int refuse_second(struct hb_native_conn *c, const struct peer *p,
             "hpcboot_init and has not ended: it can have one at a time",
             p->rank);
     if (p->conn == c) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "two processes of rank %u have "
-                       "called hpcboot_init on one socket, which one of them "
-                       "inherited from the other; both are cut off", p->rank);
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init was called twice "
+                       "on the socket of rank %u, by two processes or two "
+                       "copies of libhpcboot; both are cut off", p->rank);
     }
     hb_native_refuse(c, why.code, why.text);
     return 0;

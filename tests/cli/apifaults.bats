@@ -342,6 +342,22 @@ END
     says_not 'has closed the connection'
 }
 
+@test "two copies of the library in a process are told of as what they may be" {
+    need python3
+    ! is_sanitized || skip 'a sanitizer must be loaded first'
+    cat > twice.py <<'END'
+import ctypes, sys
+for path in sys.argv[1:]:
+    print('status', ctypes.CDLL(path).hpcboot_init(None, None))
+END
+    cp "$HB_BUILDDIR/.libs/libhpcboot.so" copy.so
+    run hb -n 1 python3 twice.py "$HB_BUILDDIR/.libs/libhpcboot.so" ./copy.so
+    ended_with 0
+    says '^status 0$'
+    says '^status -9$'
+    says 'warning: .*hpcboot_init was called twice .*two copies of libhpcboot'
+}
+
 # As much as the longest question takes.
 @test "no memory for a question to the agent: an error, and nobody waits" {
     ! is_sanitized || skip 'a sanitizer has memory of its own'

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bin/job/ancestry.h"
 #include "bin/job/bringup.h"

@@ -608,7 +608,8 @@ while os.path.exists(sys.argv[1]):
 @test "without a private key: authorized_keys, and the host is not known" {
     pod 1 bash -c 'mkdir -p /run/none/.ssh && cp /root/.ssh/id_ed25519.pub \
         /run/none/.ssh/authorized_keys && rm -rf /run/r && mv /root/.ssh /run/r'
-    pod 1 bash -c 'HOME=/run/none exec "$0" serve --port 2001 \
+    pod 1 bash -c 'rm -f /run/more.*
+        HOME=/run/none exec "$0" serve --port 2001 \
         2> /run/more.log > /dev/null 3>&- & echo $! > /run/more.pid' "$hpcbootd"
     touch "$F/serve1.pid"
     wait_until pod 1 grep -q 'serves on port' /run/more.log
@@ -747,7 +748,8 @@ while os.path.exists(sys.argv[1]):
     says "warning: $closed"
     # Its agents cannot prove anything, and say why.
     pod 1 bash -c 'cp /root/.ssh/id_ed25519.pub /run/closed/keys
-        chmod 644 /run/closed/keys; cd /run; { env HOME=/run/closed setpriv \
+        chmod 644 /run/closed/keys; rm -f /run/more.*
+        cd /run; { env HOME=/run/closed setpriv \
             --reuid 54321 --regid 54321 --clear-groups "$0" serve --port 2001 \
             --authorized-keys /run/closed/keys 2> more.log &
         echo $! > more.pid; wait; } < /dev/null > /dev/null 2>&1 3>&- &' \

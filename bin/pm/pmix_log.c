@@ -39,6 +39,7 @@ static void answer_later(struct hb_pm *pm, const struct hb_pmix_event *ev)
 void hb_pmix_run_log(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     int local = hb_pmix_is_local(pm, &ev->proc), room = 1;
+    pmix_status_t rc = PMIX_ERR_NOT_SUPPORTED;
 
     for (size_t i = 0; local && i < ev->n_infos; i++) {
         unsigned stream = log_stream(&ev->infos[i]);
@@ -46,12 +47,13 @@ void hb_pmix_run_log(struct hb_pm *pm, struct hb_pmix_event *ev)
         if (stream != 0) {
             const char *text = ev->infos[i].value.data.string;
 
+            rc = PMIX_SUCCESS;
             room = pm->host.output(pm->arg, ev->proc.rank, stream,
                                    (struct hb_bytes){text, strlen(text)});
         }
     }
     if (room) {
-        hb_pmix_answer(ev->op, PMIX_SUCCESS, ev->cbdata);
+        hb_pmix_answer(ev->op, rc, ev->cbdata);
     } else if (ev->op != NULL) {
         answer_later(pm, ev);
     }

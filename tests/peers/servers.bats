@@ -163,6 +163,14 @@ hello() {
     is_sanitized || [ "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' status)" -lt 65536 ]
 }
 
+@test 'PMIx client: what nobody writes of a log is refused' {
+    need_pmix
+    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
+    run -0 hb --pmi pmix -n 1 "$HB_BUILDDIR/tests/peers/pmixprobe" mail
+    says '^rank 0: mail: .*NOT-SUPPORTED$'
+    says '^written$'
+}
+
 # Of libpmix 5, which Debian does not have, and Open MPI 5 brings.
 @test 'PMIx client: groups, by the libpmix of Open MPI 5' {
     need_pmix

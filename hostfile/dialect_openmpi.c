@@ -74,7 +74,7 @@ static int take_number(struct reader *r, const char *value, int n, int *field)
 
 static int read_slots(struct reader *r, char *value)
 {
-    int slots, rc = hb_slots_parse(r->lines, value, &slots, r->err);
+    int slots = 0, rc = hb_slots_parse(r->lines, value, &slots, r->err);
 
     return rc < 0 ? rc : take_number(r, value, slots, &r->m->slots);
 }

@@ -350,7 +350,7 @@ static int on_alive(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err)
 {
     struct job_cuts *c = h->job->cuts;
-    struct hb_msg_alive m;
+    struct hb_msg_alive m = {0};
     int rc = hb_wire_get_alive(f, &m, err);
 
     if (rc < 0 || c == NULL) {

@@ -270,7 +270,7 @@ static int on_failed(struct spawned *w, const struct hb_frame *f,
 static int on_bye(struct spawned *w, const struct hb_frame *f,
                   struct hpcboot_error *err)
 {
-    struct hb_msg_bye m;
+    struct hb_msg_bye m = {0};
     char *words;
     int rc = hb_wire_get_bye(f, &m, err);
 

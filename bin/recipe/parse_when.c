@@ -121,7 +121,7 @@ static int read_conditions(struct parser *p, struct condition **out,
             return rc;
         }
         rc = lex_plain(&p->l, "and", &word, &at, err);
-        if (rc == 0 && !hb_streq(word, "and")) {
+        if (rc == 0 && strcmp(word, "and") != 0) {
             rc = recipe_fail(p->l.file, at, err, "expected and, or ]");
         }
         free(word);

@@ -811,6 +811,33 @@ print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
     says 'cannot start ./nowhere'
 }
 
+@test "Spark's cluster is of the Spark that the program uses" {
+    mkdir -p own home/bin pyspark/bin other
+    # It gives up in the place of a master that does not listen.
+    printf '#!/bin/sh\necho "$0 $*"; exit 9\n' | tee home/bin/spark-class \
+        other/spark-class > pyspark/bin/spark-class
+    : > pyspark/__init__.py
+    chmod +x home/bin/spark-class pyspark/bin/spark-class other/spark-class
+    ln -s "$(command -v python3)" own/python3
+    printf '#!/bin/sh\n' > other/spark-submit
+    chmod +x other/spark-submit
+    export PATH=$PWD/other:$PATH
+    run -9 hb --framework spark own/python3 driver.py
+    says "$PWD/pyspark/bin/spark-class org.apache.spark.deploy.master.Master "
+    SPARK_HOME=$PWD/home run -9 hb --framework spark own/python3 driver.py
+    says "$PWD/home/bin/spark-class org.apache.spark.deploy.master.Master "
+    run -9 hb spark-submit driver.py
+    says "$PWD/other/spark-class org.apache.spark.deploy.master.Master "
+    SPARK_HOME=$PWD/home run -9 hb spark-submit driver.py
+    says "$PWD/home/bin/spark-class org.apache.spark.deploy.master.Master "
+    rm -r pyspark
+    run -9 hb --framework spark own/python3 driver.py
+    says "$PWD/other/spark-class org.apache.spark.deploy.master.Master "
+    rm other/spark-class
+    run -1 hb --framework spark own/python3 driver.py
+    says 'cannot start spark-class: No such file or directory; SPARK_HOME or '
+}
+
 @test "a torchrun whose first line is a shell's runs with the Python it names" {
     mkdir 'a place'
     printf '#!/bin/sh\necho "its own: $*"\n' > 'a place/python3'

@@ -415,6 +415,14 @@ static void describe(const struct hb_k8s_search *s,
     free(where);
 }
 
+/* A gang may have more pods than its scheduler holds back for each other. */
+static int needs_no_more(const struct hb_k8s_search *s,
+                         const struct hb_k8s_members *m)
+{
+    return s->expected > 0 && !s->is_stated && s->req->min_hosts == 0 &&
+           s->lacking[0] == '\0' && m->n_named >= s->expected;
+}
+
 /* Members that did not come in time are an error where they were waited for,
  * unless so few will do; where nobody waits, those are taken that are there. */
 static int finish(struct hb_k8s_search *s, int64_t wait_ms, int rc,
@@ -427,7 +435,10 @@ static int finish(struct hb_k8s_search *s, int64_t wait_ms, int rc,
 
     if (rc == HPCBOOT_ERR_TIMED_OUT && wait_ms > 0 && !enough) {
         missing = missing_text(s, m);
-        rc = hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "Kubernetes: %s", missing);
+        rc = hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "Kubernetes: %s%s", missing,
+                     needs_no_more(s, m)
+                         ? "; the gang's least number is there: --min-hosts "
+                           "begins without the others" : "");
         free(missing);
         return rc;
     }

@@ -476,6 +476,22 @@ END
     done
 }
 
+@test "pods beyond those that their group needs: --min-hosts is named" {
+    local in='"annotations": {"scheduling.k8s.io/group-name": "pg"}'
+    plan <<END
+{"pods": [{"metadata": {"name": "g-0", "uid": "u", $in},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}},
+          {"metadata": {"name": "g-1", "uid": "v", $in},
+           "status": {"phase": "Pending"}}],
+ "objects": {"/apis/scheduling.volcano.sh/v1beta1/namespaces/hpc/podgroups/pg":
+   {"spec": {"minMember": 1}}},
+ "watches": [["hold"]]}
+END
+    until_said '1 of 2 pods have an address; g-1: .*; the gang.s least number is there: --min-hosts begins without the others' \
+        0.2 --pod-group pg -n 1 true
+    ended_with 75
+}
+
 @test "a host whose pod is held back is told with its group's own words" {
     plan_group scheduling.volcano.sh/v1beta1
     run in_pod "$hbrun" --wait-hosts 0.2 -H g-0.invalid -n 1 true

@@ -41,6 +41,7 @@ void hb_gang_destroy(struct hb_gang *gang)
     }
     free(gang->notes);
     free(gang->launch_with);
+    free(gang->if_missed);
     free(gang->hosts);
     free(gang->mentions);
     free(gang->passed_over);

@@ -55,6 +55,8 @@ struct hb_gang {
     uint64_t expected; /* members, as the cluster says; 0: it does not */
     char *launch_with; /* a command that starts agents there, as --launch-with
                         * reads it, for hosts without SSH servers; or NULL */
+    char *if_missed; /* what to say where some of its hosts never come, or
+                      * NULL */
     char **passed_over; /* [n_passed] "SOURCE: reason" */
     size_t n_passed;
     char **notes; /* [n_notes] what the user should know: which of two sources

@@ -354,6 +354,28 @@ static char *where_of(const struct hb_vc_job *job, const char *why)
     return hb_str_steal(&text);
 }
 
+/* Of several tasks that nobody named one may be over before the job begins, as
+ * one that only prepares something. */
+static void tell_tasks(const struct hb_vc_job *job,
+                       const struct hb_vc_said *said, struct hb_gang *out)
+{
+    struct hb_str names = HB_STR_INIT;
+    size_t n = 0;
+
+    for (size_t i = 0; i < job->n; i++) {
+        if (job->tasks[i].chosen) {
+            hb_str_putf(&names, "%s%s", n++ > 0 ? ", " : "",
+                        job->tasks[i].name);
+        }
+    }
+    if (n > 1 && (said->tasks == NULL || said->tasks[0] == '\0')) {
+        out->if_missed = hb_xasprintf(
+            "all pods of the tasks %s are asked for; HPCBOOT_TASKS=TASK,... "
+            "names those that run ranks", hb_str_text(&names));
+    }
+    hb_str_destroy(&names);
+}
+
 static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
                   struct hb_gang *out, char **reason_out,
                   struct hpcboot_error *err)
@@ -399,6 +421,7 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
     hb_source_operator_made(req, out, where);
     free(where);
     add_port(out);
+    tell_tasks(job, &said, out);
     check_tasks(req, job, out);
     check_own(req, job, out);
     return 1;

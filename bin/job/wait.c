@@ -317,6 +317,9 @@ static void fail(struct job *j, const struct job_tally *t)
     if (j->reasons.ask != NULL) {
         ask_cluster(j, level, REASONS_WAIT_MS);
     }
+    if (j->gang.if_missed != NULL && !is_misused(j)) {
+        hb_log(level, "%s", j->gang.if_missed);
+    }
     event_end(j, t, "missing", hb_str_text(&missing));
     hb_str_destroy(&missing);
 }

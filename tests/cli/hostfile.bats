@@ -429,3 +429,18 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     [ "$status" -ne 0 ]
     says 'hosts: it is a FIFO, and nobody has written to it for 10 s'
 }
+
+@test "a Volcano Job of several tasks: who misses hosts is told how to name some" {
+    local hint='HPCBOOT_TASKS=TASK,... names those that run ranks'
+    export POD_NAME=lm-master-0 VC_MASTER_HOSTS=lm-master-0.lm \
+        VC_INIT_HOSTS=lm-init-0.lm VC_WORKER_HOSTS=lm-worker-0.lm
+    run hb --launch-with false --wait-hosts 0 -n 1 true
+    ended_with 75
+    says "all pods of the tasks (init, worker|worker, init) are asked for; $hint"
+    HPCBOOT_TASKS=init,worker run hb --launch-with false --wait-hosts 0 true
+    ended_with 75
+    says_not "$hint"
+    VC_INIT_HOSTS='' run hb --launch-with false --wait-hosts 0 -n 1 true
+    ended_with 75
+    says_not "$hint"
+}

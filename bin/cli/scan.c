@@ -519,17 +519,10 @@ static void look_ahead(size_t n, char *const *words, enum hb_dialect dialect,
     }
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 void hb_scan_ahead(struct hb_scan *s, const char *program, size_t n,
                    char *const *words)
 {
-    const char *called = base_name(program);
+    const char *called = hb_base_name(program);
     enum hb_dialect dialect = s->o->dialect;
     struct ahead a = {0};
 

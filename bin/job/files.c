@@ -32,13 +32,6 @@
 #define FILES_UNDER_WAY (8u << 20)
 #define MODE_BITS 0777
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 static int open_file(const char *path, struct stat *st,
                      struct hpcboot_error *err)
 {
@@ -64,7 +57,7 @@ static int on_list(const struct job *j, const char *path,
     for (uint32_t i = 0; i < j->n_files; i++) {
         const struct job_file *have = &j->files[i];
 
-        if (!hb_streq(have->name, base_name(path))) {
+        if (!hb_streq(have->name, hb_base_name(path))) {
             continue;
         }
         if (have->dev == st->st_dev && have->ino == st->st_ino) {
@@ -92,7 +85,7 @@ static int add_file(struct job *j, const char *path,
     j->files = hb_xrealloc(j->files, (j->n_files + 1) * sizeof *j->files);
     f = &j->files[j->n_files++];
     f->path = hb_xstrdup(path);
-    f->name = base_name(f->path);
+    f->name = hb_base_name(f->path);
     f->fd = fd;
     f->dev = st.st_dev;
     f->ino = st.st_ino;
@@ -168,7 +161,7 @@ int job_plan_files(struct job *j, struct hpcboot_error *err)
 
 const char *job_file_program(const struct job *j, uint32_t app)
 {
-    return j->programs[app] != NULL ? base_name(j->programs[app]) : "";
+    return j->programs[app] != NULL ? hb_base_name(j->programs[app]) : "";
 }
 
 /* Reads the next piece for one host. It was that long when the job was

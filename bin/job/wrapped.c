@@ -52,13 +52,6 @@ static const struct {
     {"rye", " "},
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 static int is_valued(const char *valued, const char *option)
 {
     char *word = hb_xasprintf(" %s ", option);
@@ -77,7 +70,7 @@ static size_t behind_run(char *const *argv)
     size_t i = 1;
 
     for (size_t k = 0; k < sizeof runners / sizeof *runners; k++) {
-        if (hb_streq(base_name(argv[0]), runners[k].name)) {
+        if (hb_streq(hb_base_name(argv[0]), runners[k].name)) {
             valued = runners[k].valued;
         }
     }
@@ -99,7 +92,7 @@ static size_t behind_run(char *const *argv)
 static int is_opened(char *const *argv, size_t *next)
 {
     return hb_wrapper_open(argv, next) == HB_WRAPPER_OPENED &&
-           (!hb_streq(base_name(argv[0]), "env") || argv[1][0] != '-');
+           (!hb_streq(hb_base_name(argv[0]), "env") || argv[1][0] != '-');
 }
 
 size_t job_wrapped_words(char *const *argv, int *other_path)
@@ -189,12 +182,12 @@ static const char *unread(char *const *argv)
     const char *module = hb_launch_module(argv);
 
     if (hb_streq(module, "accelerate.commands.launch") ||
-        hb_streq(base_name(argv[0]), "accelerate-launch") ||
-        (hb_streq(base_name(argv[0]), "accelerate") &&
+        hb_streq(hb_base_name(argv[0]), "accelerate-launch") ||
+        (hb_streq(hb_base_name(argv[0]), "accelerate") &&
          hb_streq(argv[1], "launch"))) {
         return "accelerate launch";
     }
-    return hb_streq(base_name(argv[0]), "colossalai") &&
+    return hb_streq(hb_base_name(argv[0]), "colossalai") &&
            hb_streq(argv[1], "run") ? "colossalai run" : NULL;
 }
 

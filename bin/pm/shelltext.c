@@ -46,13 +46,6 @@ struct reader {
     int stop;
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 static int is_one_of(const char *word, const char *const *list)
 {
     for (; *list != NULL; list++) {
@@ -69,7 +62,7 @@ int hb_is_shell(const char *path)
         "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", NULL,
     };
 
-    return is_one_of(base_name(path), names);
+    return is_one_of(hb_base_name(path), names);
 }
 
 size_t hb_shell_open(char *const *argv, const char **text_out,

@@ -64,13 +64,6 @@ static const char *const containers[] = {
     "udocker", "shifter", "charliecloud",
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 static int is_listed(const struct wrapper *w, const char *option)
 {
     size_t len = strlen(option);
@@ -111,14 +104,14 @@ static int is_setting(const char *word)
 
 int hb_wrapper_sets(char *const *argv, const char *word)
 {
-    return strcmp(base_name(argv[0]), "env") == 0 && is_setting(word) &&
+    return strcmp(hb_base_name(argv[0]), "env") == 0 && is_setting(word) &&
            strcmp(word, "-") != 0;
 }
 
 const char *hb_wrapper_dir(char *const *argv, size_t next)
 {
     const char *dir = NULL;
-    size_t n = strcmp(base_name(argv[0]), "env") == 0 ? next : 0;
+    size_t n = strcmp(hb_base_name(argv[0]), "env") == 0 ? next : 0;
 
     for (size_t i = 1; i < n; i++) {
         int apart = strcmp(argv[i], "-C") == 0 ||
@@ -193,13 +186,13 @@ static int is_among(const char *name, const char *const *names, size_t n)
 
 int hb_is_container(const char *path)
 {
-    return is_among(base_name(path), containers,
+    return is_among(hb_base_name(path), containers,
                     sizeof containers / sizeof *containers);
 }
 
 enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out)
 {
-    const char *name = base_name(argv[0]);
+    const char *name = hb_base_name(argv[0]);
 
     for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
         if (strcmp(name, wrappers[i].name) == 0) {
@@ -227,7 +220,7 @@ static int is_version(const char *text)
 int hb_is_python(const char *path)
 {
     static const char *const names[] = {"python", "pypy", "ipython"};
-    const char *name = base_name(path);
+    const char *name = hb_base_name(path);
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (hb_starts_with(name, names[i]) &&

@@ -176,13 +176,6 @@ static const struct hb_launch_tool tools[] = {
      HB_LAUNCH_DEVICES},
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* How many words of argv are Python and its options, up to the last word of
  * `-m MODULE`; 0: it is not so. Options may stand in one word (-um MODULE), and
  * those that have a value have it there (-Wignore) or in the next one. */
@@ -190,7 +183,7 @@ static size_t words_of_module(char *const *argv, const char **module_out)
 {
     static const char with_value[] = "WXmc";
 
-    if (argv[0] == NULL || !hb_starts_with(base_name(argv[0]), "python")) {
+    if (argv[0] == NULL || !hb_starts_with(hb_base_name(argv[0]), "python")) {
         return 0;
     }
     for (size_t at = 1; argv[at] != NULL && argv[at][0] == '-'; at++) {
@@ -226,7 +219,7 @@ const struct hb_launch_tool *hb_launch_find_tool(char *const *argv,
 
     for (size_t i = 0; argv[0] != NULL && i < sizeof tools / sizeof *tools;
          i++) {
-        const char *word = !tools[i].is_module ? base_name(argv[0])
+        const char *word = !tools[i].is_module ? hb_base_name(argv[0])
                            : words > 0 ? module : NULL;
 
         if (hb_streq(word, tools[i].name)) {

@@ -327,6 +327,13 @@ int hb_ends_with(const char *s, const char *suffix)
     return len >= n && memcmp(s + len - n, suffix, n) == 0;
 }
 
+const char *hb_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
 size_t hb_assigned_name(const char *word)
 {
     size_t n = 0;

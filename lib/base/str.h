@@ -56,6 +56,7 @@ int hb_secret_equal(const void *a, const void *b, size_t len);
 int hb_secret_streq(const char *a, const char *b);
 int hb_starts_with(const char *s, const char *prefix);
 int hb_ends_with(const char *s, const char *suffix);
+const char *hb_base_name(const char *path); /* what is behind its last slash */
 /* Length of the NAME of "NAME=value", as a shell sees it before a command; 0
  * for any other word. */
 size_t hb_assigned_name(const char *word);

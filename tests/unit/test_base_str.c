@@ -177,6 +177,9 @@ static void comparisons_know_null_and_ends(void **state)
     assert_false(hb_starts_with("OM", "OMPI_"));
     assert_true(hb_ends_with("a.conf", ".conf"));
     assert_false(hb_ends_with("conf", ".conf"));
+    assert_string_equal(hb_base_name("/usr/bin/env"), "env");
+    assert_string_equal(hb_base_name("env"), "env");
+    assert_string_equal(hb_base_name("bin/"), "");
 }
 
 static void octal_bytes_are_put_back_and_others_stay(void **state)

@@ -343,27 +343,18 @@ static int spares_are_enough(const struct job *j)
            missing <= spares && hb_lives_curable(&j->verdict);
 }
 
-static int begin_with_spares(struct job *j)
+/* No restart, as nothing has begun. */
+static int begin_anew(struct job *j, const char *how)
 {
     remember(j);
     j->lives->delay_ms = 0;
-    hb_log(HB_WARN, "%s; spares are taken for what is missing",
-           j->verdict.text);
+    hb_log(HB_WARN, "%s; %s", j->verdict.text, how);
     return 1;
 }
 
 static int does_without(const struct job *j)
 {
     return j->hopes && !j->begun && hb_lives_curable(&j->verdict);
-}
-
-static int begin_without(struct job *j)
-{
-    remember(j);
-    j->lives->delay_ms = 0;
-    hb_log(HB_WARN, "%s; the ranks share the hosts that are left",
-           j->verdict.text);
-    return 1;
 }
 
 static int may_restart(const struct job *j)
@@ -391,10 +382,10 @@ int job_again(struct job *j)
         return 0;
     }
     if (spares_are_enough(j)) {
-        return begin_with_spares(j);
+        return begin_anew(j, "spares are taken for what is missing");
     }
     if (does_without(j)) {
-        return begin_without(j);
+        return begin_anew(j, "the ranks share the hosts that are left");
     }
     if (!may_restart(j)) {
         return 0;

@@ -179,6 +179,15 @@ elastic_without_2() { # until the others go on without pod-2
     wait_until pod 0 grep -q 'did not come back: .*the others go on' /tmp/err
 }
 
+pod_2_is_missed() { # when the others have ended
+    pod 1 touch /tmp/go
+    pod_job_ends
+    ended_with 75
+    says '^rank 0 is through$'
+    says 'error: host pod-2: .*port 22'
+    pods_clean 0 1
+}
+
 @test "respawn: a host is lost twice, each time for a reason of its own" {
     start_policy respawn --max-restarts 1 -H pod-1,pod-2 bash -c "$until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done
@@ -194,24 +203,14 @@ elastic_without_2() { # until the others go on without pod-2
 
 @test "respawn, elastic: a host does not come back, which is told in the end" {
     elastic_without_2
-    pod 1 touch /tmp/go
-    pod_job_ends
-    ended_with 75
-    says '^rank 0 is through$'
-    says 'error: host pod-2: .*port 22'
-    pods_clean 0 1
+    pod_2_is_missed
 }
 
 # As long as the source of hosts names it, it is tried again.
 @test "respawn, elastic: a host that does not come back is tried anew, and missed" {
     elastic_without_2
     wait_until pod 0 grep -q 'pod-2 has come into the gang' /tmp/err
-    pod 1 touch /tmp/go
-    pod_job_ends
-    ended_with 75
-    says '^rank 0 is through$'
-    says 'error: host pod-2: .*port 22'
-    pods_clean 0 1
+    pod_2_is_missed
 }
 
 @test "respawn, elastic: a host that is taken out when it is lost is missed by nobody" {
